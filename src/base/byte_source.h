@@ -1,0 +1,36 @@
+// Random access to the bytes of a file that nobody promises to keep as it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/byte_reader.h"
+
+namespace sentry_prof {
+
+// Implementations: MemoryByteSource (here, for tests and the vdso) and os::FileByteSource.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual uint64_t size_bytes() const = 0;
+  // Fills all of `out` from `offset`, or returns false (past the end, truncated meanwhile, I/O error).
+  [[nodiscard]] virtual bool read_at(uint64_t offset, std::span<std::byte> out) const = 0;
+};
+
+class MemoryByteSource final : public ByteSource {
+ public:
+  explicit MemoryByteSource(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  uint64_t size_bytes() const override { return bytes_.size(); }
+  [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override {
+    if (offset > bytes_.size() || out.size() > bytes_.size() - offset) return false;
+    for (size_t i = 0; i < out.size(); ++i) out[i] = bytes_[static_cast<size_t>(offset) + i];
+    return true;
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace sentry_prof

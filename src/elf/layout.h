@@ -1,0 +1,66 @@
+// Where things are in an ELF file: segments, and the few sections that matter here.
+// Source: System V gABI, chapters 4 and 5; <elf.h>.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/address.h"
+#include "base/byte_source.h"
+#include "sentry_prof/result.h"
+
+namespace sentry_prof::elf {
+
+struct Segment {  // PT_LOAD
+  LinkAddress vaddr;
+  uint64_t file_offset = 0;
+  uint64_t file_bytes = 0;
+  uint64_t memory_bytes = 0;
+  bool is_executable = false;
+};
+
+struct Section {
+  LinkAddress address;
+  uint64_t file_offset = 0;
+  uint64_t size_bytes = 0;
+};
+
+struct SymbolSection {
+  Section symbols;
+  Section strings;
+};
+
+struct Layout {
+  bool is_64_bit = true;
+  std::endian order = std::endian::little;
+  uint16_t machine = 0;  // EM_*
+  uint16_t type = 0;     // ET_*
+  LinkAddress entry;
+  std::vector<Segment> segments;  // in the file's order; the gABI wants them sorted, hostile files are not
+  std::vector<Section> notes;     // PT_NOTE first, then .note.gnu.build-id
+  std::optional<Section> text;    // with contents (not NOBITS)
+  std::optional<Section> eh_frame, eh_frame_hdr, debug_frame;  // eh_frame_hdr also from PT_GNU_EH_FRAME
+  std::optional<SymbolSection> symtab, dynsym;
+
+  // p_vaddr of the first PT_LOAD, not page-rounded: symbolic's "load address". 0 without segments.
+  LinkAddress first_vaddr() const;
+  // Bytes from there to the end of the last PT_LOAD.
+  uint64_t size_in_memory_bytes() const;
+};
+
+// Reads headers only. Every offset and size in the result lies within the file; compressed sections
+// are left out. Malformed, Unsupported or Io, never more than a few hundred KiB of memory.
+Result<Layout> read_layout(const ByteSource& file);
+
+// The bias of a mapping of `size_bytes` at `begin` from `file_offset`; none if no PT_LOAD of the
+// file can have been mapped so.
+std::optional<LoadBias> bias_of_mapping(const Layout& layout, RuntimeAddress begin,
+                                        uint64_t size_bytes, uint64_t file_offset);
+
+// "x86_64", "x86", "arm64", "arm", "mips", ...: the names Sentry's debug meta uses. Empty if unknown.
+std::string_view architecture_name(const Layout& layout);
+
+}  // namespace sentry_prof::elf

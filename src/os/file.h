@@ -1,0 +1,60 @@
+// Files: reading what others own, writing what is whole or not there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/byte_source.h"
+#include "os/fd.h"
+#include "sentry_prof/result.h"
+
+namespace sentry_prof::os {
+
+// Reads by pread, never maps: a truncation under our feet must not kill us.
+class FileByteSource final : public ByteSource {
+ public:
+  // Takes an open descriptor; Unsupported unless it is a regular file.
+  static Result<std::shared_ptr<const FileByteSource>> adopt(Fd fd);
+  uint64_t size_bytes() const override { return size_bytes_; }
+  [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override;
+  int fd() const { return fd_.get(); }
+
+ private:
+  FileByteSource(Fd fd, uint64_t size_bytes) : fd_(std::move(fd)), size_bytes_(size_bytes) {}
+  Fd fd_;
+  uint64_t size_bytes_;
+};
+
+// A whole small file (such as one of /proc) up to `limit_bytes`.
+Result<std::string> read_small_file(const std::string& path, size_t limit_bytes = 64 * 1024 * 1024);
+
+// "EACCES: Permission denied" and the like.
+std::string describe_errno(int error_number);
+
+// A file in the making: a temporary in the same directory (O_EXCL|O_NOFOLLOW, 0600, owned by
+// SUDO_UID under sudo), which commit() syncs and renames. Dropped without commit it leaves nothing.
+class AtomicFile {
+ public:
+  // NotFound, PermissionDenied, Io with the path and the next step. Refuses a target that is a
+  // directory, FIFO or device. Follows no symbolic link: the rename replaces the link.
+  static Result<AtomicFile> create(const std::string& path);
+  AtomicFile(AtomicFile&&) noexcept;
+  AtomicFile& operator=(AtomicFile&&) noexcept;
+  ~AtomicFile();
+
+  Result<void> write(std::string_view bytes);
+  Result<void> commit();
+
+ private:
+  AtomicFile() = default;
+  Fd directory_;
+  Fd file_;
+  std::string path_, name_, temporary_name_;
+};
+
+// Whether a file could be written at `path`, told before a recording begins (probes with a temporary).
+Result<void> check_writable(const std::string& path);
+
+}  // namespace sentry_prof::os

@@ -1,0 +1,12 @@
+// Resource limits.
+#pragma once
+
+#include <cstdint>
+
+namespace sentry_prof::os {
+
+// Raises RLIMIT_NOFILE's soft limit as far as this process may (the hard limit; root: fs.nr_open,
+// if `wanted` needs it) and returns what it is now.
+uint64_t raise_open_file_limit(uint64_t wanted);
+
+}  // namespace sentry_prof::os

@@ -1,0 +1,28 @@
+// Signals as file descriptor events.
+#pragma once
+
+#include "os/fd.h"
+#include "sentry_prof/result.h"
+
+namespace sentry_prof::os {
+
+// Blocks SIGINT, SIGTERM, SIGHUP (unless it was ignored, as under nohup) for the whole process and
+// makes them readable; ignores SIGPIPE and SIGXFSZ. Must run before any thread is started.
+class SignalSet {
+ public:
+  static Result<SignalSet> install();
+  int fd() const { return fd_.get(); }
+  // The next pending signal number, 0 if none.
+  int take() const;
+
+ private:
+  explicit SignalSet(Fd fd) : fd_(std::move(fd)) {}
+  Fd fd_;
+};
+
+// In a child before exec: dispositions and mask as they were before install().
+void restore_signals_for_exec();
+// Ends this process by `signal` with its default action.
+[[noreturn]] void die_by_signal(int signal);
+
+}  // namespace sentry_prof::os

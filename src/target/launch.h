@@ -1,0 +1,40 @@
+// Starting a command that waits until the sampler is attached, then calls exec.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "os/fd.h"
+#include "sentry_prof/result.h"
+
+namespace sentry_prof::target {
+
+class LaunchedChild {
+ public:
+  // Forks; the child blocks before exec. Signal dispositions and mask of the child are those this
+  // process had at its start, SIGPIPE included.
+  static Result<LaunchedChild> start(const std::vector<std::string>& command);
+  LaunchedChild(LaunchedChild&&) = default;
+  LaunchedChild& operator=(LaunchedChild&&) = default;
+  // A child that was never released is ended and reaped.
+  ~LaunchedChild();
+
+  int pid() const { return pid_; }
+  const os::Fd& pidfd() const { return pidfd_; }  // readable when the child has ended
+
+  // Lets the child exec. An exec that failed comes back as its errno (0: it runs now).
+  Result<int> release();
+  // Blocks until the child ends: its wait status, once.
+  Result<int> wait();
+
+ private:
+  LaunchedChild() = default;
+  int pid_ = -1;
+  os::Fd pidfd_;
+  os::Fd go_;
+  os::Fd exec_error_;
+  bool was_released_ = false;
+  bool was_reaped_ = false;
+};
+
+}  // namespace sentry_prof::target

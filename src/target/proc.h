@@ -1,0 +1,27 @@
+// /proc of a running target (the Linux half).
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sentry_prof/result.h"
+#include "target/process_table.h"
+
+namespace sentry_prof::target {
+
+// Pure: the executable mappings in the text of /proc/PID/maps. Unparsable lines are skipped and counted.
+std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid, uint32_t* bad_lines = nullptr);
+
+// Refuses with a sentence: no such process, zombie, kernel thread, another user's process.
+Result<void> check_is_profilable(int pid);
+
+// maps, threads and names of a process. A zombie leader's maps are read through a living thread.
+Result<ProcessSnapshot> read_process(int pid);
+
+// Threads of a process now, sorted.
+Result<std::vector<int>> list_threads(int pid);
+
+// The opener of design decision "the target's files are hostile".
+std::unique_ptr<ImageOpener> make_proc_opener();
+
+}  // namespace sentry_prof::target

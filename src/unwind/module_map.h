@@ -1,0 +1,37 @@
+// What a walk needs to know of an address space: which image is mapped executable where.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/address.h"
+#include "unwind/row.h"
+
+namespace sentry_prof::unwind {
+
+using ImageId = uint32_t;                      // a session-wide number, given by target's image store
+inline constexpr ImageId kNoImage = UINT32_MAX;  // anonymous memory, or a file that could not be read
+
+struct Module {
+  RuntimeAddress begin;
+  RuntimeAddress end;
+  LoadBias bias;
+  ImageId image = kNoImage;
+  const CfiSource* cfi = nullptr;  // not owned; outlives every map it is in; null: frame pointers only
+};
+
+// Sorted, non-overlapping. Copying it is how fork works.
+class ModuleMap {
+ public:
+  // A new mapping replaces whatever it overlaps; what sticks out on either side stays.
+  void insert(const Module& module);
+  void clear();
+  // Null if nothing executable is mapped there.
+  const Module* find(RuntimeAddress address) const;
+  const std::vector<Module>& modules() const { return modules_; }
+
+ private:
+  std::vector<Module> modules_;
+};
+
+}  // namespace sentry_prof::unwind

@@ -1,0 +1,48 @@
+// The copied user stack of one sample: all the memory that a walk may read.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "base/address.h"
+#include "base/byte_reader.h"
+
+namespace sentry_prof::unwind {
+
+// `bytes` holds the target's memory from `begin` (the stack pointer at the interrupt) upward. The
+// bytes stay where the caller has them, normally in the kernel's ring; nothing is copied.
+class StackSnapshot {
+ public:
+  StackSnapshot(RuntimeAddress begin, Bytes bytes) : begin_(begin.value), bytes_(bytes) {}
+
+  RuntimeAddress begin() const { return {begin_}; }
+  size_t size_bytes() const { return bytes_.size(); }
+
+  // Reads a little-endian word. False if any byte of it lies outside the snapshot.
+  [[nodiscard]] bool read_u64(RuntimeAddress address, uint64_t& value) const {
+    const uint64_t offset = address.value - begin_;  // wraps to a huge value below begin_
+    if (offset > bytes_.size() || bytes_.size() - offset < sizeof(value)) return false;
+    std::memcpy(&value, bytes_.data() + offset, sizeof(value));
+    return true;
+  }
+
+  // `size` is 1, 2, 4 or 8; the value is zero-extended (DW_OP_deref_size).
+  [[nodiscard]] bool read_sized(RuntimeAddress address, unsigned size, uint64_t& value) const {
+    const uint64_t offset = address.value - begin_;
+    if (size > sizeof(value) || offset > bytes_.size() || bytes_.size() - offset < size) return false;
+    value = 0;
+    std::memcpy(&value, bytes_.data() + offset, size);
+    return true;
+  }
+
+  // True if the address lies above what was copied: the stack was cut there, or ends there.
+  bool is_beyond_end(RuntimeAddress address) const {
+    return address.value >= begin_ && address.value - begin_ + sizeof(uint64_t) > bytes_.size();
+  }
+
+ private:
+  uint64_t begin_;
+  Bytes bytes_;
+};
+
+}  // namespace sentry_prof::unwind

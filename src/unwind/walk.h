@@ -1,0 +1,87 @@
+// The walk: registers + stack bytes + module map -> frames, and how each was found.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "unwind/module_map.h"
+#include "unwind/registers.h"
+#include "unwind/rule_cache.h"
+#include "unwind/stack_snapshot.h"
+
+namespace sentry_prof::unwind {
+
+// How a frame's pc was found. Ends up in the summary's `frames_by_origin`.
+enum class FrameOrigin : uint8_t {
+  Leaf,          // the interrupted pc itself
+  Cfi,           // by a row of unwind information
+  FramePointer,  // by the frame pointer, where no CFI exists
+};
+inline constexpr size_t kFrameOriginCount = 3;
+std::string_view name_of(FrameOrigin origin);
+
+// Why a walk ended. Root is the only complete one.
+enum class WalkEnd : uint8_t {
+  Root,             // the thread's outermost frame: undefined return address, or the ELF entry point
+  StackTruncated,   // the next word lies beyond the copied bytes
+  BadMemory,        // the next word lies elsewhere outside the snapshot
+  UnmappedPc,       // a pc that no executable mapping holds
+  NoUnwindInfo,     // no CFI, and the frame pointer leads nowhere
+  BadCfi,           // malformed unwind information
+  Unsupported,      // unwind information beyond our limits
+  UnknownRegister,  // a rule needs a register that nobody saved
+  NoProgress,       // the CFA did not grow
+  FrameLimit,       // deeper than kMaxFrames
+};
+inline constexpr size_t kWalkEndCount = 10;
+std::string_view name_of(WalkEnd end);
+
+struct WalkedFrame {
+  ImageId image = kNoImage;
+  FrameOrigin origin = FrameOrigin::Leaf;
+  // True for the leaf and for the frame that a signal interrupted; false for return addresses.
+  bool pc_is_exact = false;
+  // With an image: the link address. Without: the runtime address. Raw, never minus one.
+  uint64_t pc = 0;
+};
+
+// Borrowed from the Unwinder; valid until its next walk.
+struct Walk {
+  std::span<const WalkedFrame> frames;  // leaf first; empty only if the leaf pc is unmapped
+  WalkEnd end = WalkEnd::UnmappedPc;
+  bool is_complete() const { return end == WalkEnd::Root; }
+};
+
+// Deep recursion is real (tens of thousands of frames occur); Sentry draws no such stack. 64 KiB of
+// stack hold at most 8192 return addresses, and a walk that is longer than this is cut and counted.
+inline constexpr size_t kMaxFrames = 2048;
+
+struct UnwinderStats {
+  uint64_t cache_hits = 0;
+  uint64_t cache_misses = 0;
+  uint64_t full_rows = 0;     // frames that took the full path over all registers
+  uint64_t restarts = 0;      // walks done again with all registers
+};
+
+// Not thread-safe; one per recording thread. Memory: the rule cache (fixed) plus kMaxFrames frames.
+class Unwinder {
+ public:
+  explicit Unwinder(Arch arch, size_t cache_bytes = kDefaultRuleCache_bytes);
+
+  // Never reads outside `stack`, never allocates, ends after kMaxFrames at the latest. A failing
+  // walk yields its good part. `registers` must know pc, sp and, for frames that use it, fp.
+  Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules);
+
+  const UnwinderStats& stats() const { return stats_; }
+
+ private:
+  Arch arch_;
+  RuleCache cache_;
+  UnwinderStats stats_;
+  std::unique_ptr<std::array<WalkedFrame, kMaxFrames>> frames_;
+};
+
+}  // namespace sentry_prof::unwind

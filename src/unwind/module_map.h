@@ -1,23 +1,25 @@
 // What a walk needs to know of an address space: which image is mapped executable where.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "base/address.h"
 #include "unwind/row.h"
 
+#include <cstdint>
+#include <vector>
+
 namespace sentry_prof::unwind {
 
-using ImageId = uint32_t;                      // a session-wide number, given by target's image store
-inline constexpr ImageId kNoImage = UINT32_MAX;  // anonymous memory, or a file that could not be read
+using ImageId = uint32_t;  // a session-wide number, given by target's image store
+inline constexpr ImageId kNoImage =
+    UINT32_MAX;  // anonymous memory, or a file that could not be read
 
 struct Module {
   RuntimeAddress begin;
   RuntimeAddress end;
   LoadBias bias;
   ImageId image = kNoImage;
-  const CfiSource* cfi = nullptr;  // not owned; outlives every map it is in; null: frame pointers only
+  const CfiSource* cfi =
+      nullptr;  // not owned; outlives every map it is in; null: frame pointers only
 };
 
 // Sorted, non-overlapping. Copying it is how fork works.

@@ -2,18 +2,18 @@
 // Source: DWARF 5, section 6.4.1 "Structure of Call Frame Information".
 #pragma once
 
-#include <array>
-#include <cstdint>
-
 #include "base/address.h"
 #include "base/byte_reader.h"
 #include "unwind/registers.h"
 
+#include <array>
+#include <cstdint>
+
 namespace sentry_prof::unwind {
 
 enum class RuleKind : uint8_t {
-  Unspecified,    // no rule given: same value for callee-saved registers, by convention
-  Undefined,      // the caller's value cannot be recovered; for the return address: the root
+  Unspecified,  // no rule given: same value for callee-saved registers, by convention
+  Undefined,    // the caller's value cannot be recovered; for the return address: the root
   SameValue,
   AtCfaOffset,    // saved at CFA + offset
   ValCfaOffset,   // is CFA + offset
@@ -43,7 +43,8 @@ struct Row {
   Bytes cfa_expression;
   std::array<RegisterRule, kRegisterCount> rules{};
   uint16_t return_address_register = 0;
-  bool is_signal_frame = false;  // augmentation 'S': the pc found by this row is exact, not a return address
+  bool is_signal_frame =
+      false;  // augmentation 'S': the pc found by this row is exact, not a return address
 };
 
 // What a source of rows says of one address.

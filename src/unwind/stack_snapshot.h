@@ -1,11 +1,11 @@
 // The copied user stack of one sample: all the memory that a walk may read.
 #pragma once
 
-#include <cstdint>
-#include <cstring>
-
 #include "base/address.h"
 #include "base/byte_reader.h"
+
+#include <cstdint>
+#include <cstring>
 
 namespace sentry_prof::unwind {
 
@@ -29,7 +29,8 @@ class StackSnapshot {
   // `size` is 1, 2, 4 or 8; the value is zero-extended (DW_OP_deref_size).
   [[nodiscard]] bool read_sized(RuntimeAddress address, unsigned size, uint64_t& value) const {
     const uint64_t offset = address.value - begin_;
-    if (size > sizeof(value) || offset > bytes_.size() || bytes_.size() - offset < size) return false;
+    if (size > sizeof(value) || offset > bytes_.size() || bytes_.size() - offset < size)
+      return false;
     value = 0;
     std::memcpy(&value, bytes_.data() + offset, size);
     return true;

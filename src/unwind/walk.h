@@ -1,16 +1,16 @@
 // The walk: registers + stack bytes + module map -> frames, and how each was found.
 #pragma once
 
+#include "unwind/module_map.h"
+#include "unwind/registers.h"
+#include "unwind/rule_cache.h"
+#include "unwind/stack_snapshot.h"
+
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
-
-#include "unwind/module_map.h"
-#include "unwind/registers.h"
-#include "unwind/rule_cache.h"
-#include "unwind/stack_snapshot.h"
 
 namespace sentry_prof::unwind {
 
@@ -25,13 +25,13 @@ std::string_view name_of(FrameOrigin origin);
 
 // Why a walk ended. Root is the only complete one.
 enum class WalkEnd : uint8_t {
-  Root,             // the thread's outermost frame: undefined return address, or the ELF entry point
-  StackTruncated,   // the next word lies beyond the copied bytes
-  BadMemory,        // the next word lies elsewhere outside the snapshot
-  UnmappedPc,       // a pc that no executable mapping holds
-  NoUnwindInfo,     // no CFI, and the frame pointer leads nowhere
-  BadCfi,           // malformed unwind information
-  Unsupported,      // unwind information beyond our limits
+  Root,            // the thread's outermost frame: undefined return address, or the ELF entry point
+  StackTruncated,  // the next word lies beyond the copied bytes
+  BadMemory,       // the next word lies elsewhere outside the snapshot
+  UnmappedPc,      // a pc that no executable mapping holds
+  NoUnwindInfo,    // no CFI, and the frame pointer leads nowhere
+  BadCfi,          // malformed unwind information
+  Unsupported,     // unwind information beyond our limits
   UnknownRegister,  // a rule needs a register that nobody saved
   NoProgress,       // the CFA did not grow
   FrameLimit,       // deeper than kMaxFrames
@@ -62,8 +62,8 @@ inline constexpr size_t kMaxFrames = 2048;
 struct UnwinderStats {
   uint64_t cache_hits = 0;
   uint64_t cache_misses = 0;
-  uint64_t full_rows = 0;     // frames that took the full path over all registers
-  uint64_t restarts = 0;      // walks done again with all registers
+  uint64_t full_rows = 0;  // frames that took the full path over all registers
+  uint64_t restarts = 0;   // walks done again with all registers
 };
 
 // Not thread-safe; one per recording thread. Memory: the rule cache (fixed) plus kMaxFrames frames.

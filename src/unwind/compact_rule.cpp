@@ -1,0 +1,80 @@
+#include "unwind/compact_rule.h"
+
+namespace sentry_prof::unwind {
+namespace {
+
+constexpr CompactRule kFull{.kind = CompactKind::Full};
+
+bool to_words(int64_t offset_bytes, int16_t& words) {
+  if (offset_bytes % 8 != 0) return false;
+  const int64_t quotient = offset_bytes / 8;
+  if (quotient < INT16_MIN || quotient > INT16_MAX) return false;
+  words = static_cast<int16_t>(quotient);
+  return true;
+}
+
+bool pack_cfa(const Row& row, ArchRegisters arch, CompactRule& rule) {
+  if (row.cfa_kind != CfaKind::RegisterOffset) return false;
+  if (row.cfa_register == arch.stack_pointer) {
+    rule.kind = CompactKind::CfaFromSp;
+  } else if (row.cfa_register == arch.frame_pointer) {
+    rule.kind = CompactKind::CfaFromFp;
+  } else {
+    return false;
+  }
+  return to_words(row.cfa_offset, rule.cfa_words);
+}
+
+bool pack_frame_pointer(const RegisterRule& saved, CompactRule& rule) {
+  switch (saved.kind) {
+    case RuleKind::Unspecified:
+    case RuleKind::SameValue:
+      rule.fp = CompactFp::Same;
+      return true;
+    case RuleKind::Undefined:
+      rule.fp = CompactFp::Unknown;
+      return true;
+    case RuleKind::AtCfaOffset:
+      rule.fp = CompactFp::Saved;
+      return to_words(saved.offset, rule.fp_words);
+    default:
+      return false;
+  }
+}
+
+bool pack_return_address(const RegisterRule& saved, CompactRule& rule) {
+  return saved.kind == RuleKind::AtCfaOffset && to_words(saved.offset, rule.return_address_words);
+}
+
+}  // namespace
+
+CompactRule compact_rule_of(const Row& row, ArchRegisters arch) {
+  if (row.return_address_register >= kRegisterCount) return {.kind = CompactKind::Unsupported};
+  const RegisterRule& return_address = row.rules[row.return_address_register];
+  if (return_address.kind == RuleKind::Undefined) return {.kind = CompactKind::Root};
+  if (row.is_signal_frame) return kFull;
+  // Without a rule of its own the caller's stack pointer is the CFA.
+  if (row.rules[arch.stack_pointer].kind != RuleKind::Unspecified) return kFull;
+  CompactRule rule;
+  const bool fits = pack_cfa(row, arch, rule) && pack_return_address(return_address, rule) &&
+                    pack_frame_pointer(row.rules[arch.frame_pointer], rule);
+  return fits ? rule : kFull;
+}
+
+CompactRule compact_rule_of(RowStatus status) {
+  switch (status) {
+    case RowStatus::Root:
+      return {.kind = CompactKind::Root};
+    case RowStatus::Malformed:
+      return {.kind = CompactKind::Malformed};
+    case RowStatus::Unsupported:
+      return {.kind = CompactKind::Unsupported};
+    case RowStatus::Found:
+      return kFull;
+    case RowStatus::NoCfi:
+      break;
+  }
+  return {.kind = CompactKind::NoCfi};
+}
+
+}  // namespace sentry_prof::unwind

@@ -1,0 +1,46 @@
+// A row of the unwind table boiled down to eight bytes: what the fast walk needs of it.
+#pragma once
+
+#include "unwind/registers.h"
+#include "unwind/row.h"
+
+#include <cstdint>
+
+namespace sentry_prof::unwind {
+
+enum class CompactKind : uint8_t {
+  CfaFromSp,  // CFA = stack pointer + cfa_words * 8
+  CfaFromFp,  // CFA = frame pointer + cfa_words * 8
+  Root,       // the return address is undefined, or the source says so: nothing called this frame
+  Full,       // does not fit: ask the source for the row again and evaluate all of it
+  NoCfi,      // the rest are answers without a row, remembered just the same
+  Malformed,
+  Unsupported,
+};
+
+enum class CompactFp : uint8_t {
+  Same,     // the caller's frame pointer is still in its register
+  Saved,    // it is at CFA + fp_words * 8
+  Unknown,  // it cannot be recovered
+};
+
+// Offsets are counted in words of 8 bytes, which every compiler's rows are multiples of; 16 bits of
+// them reach 256 KiB either way.
+struct CompactRule {
+  CompactKind kind = CompactKind::NoCfi;
+  CompactFp fp = CompactFp::Same;
+  int16_t cfa_words = 0;
+  int16_t fp_words = 0;
+  int16_t return_address_words = 0;  // the return address is at CFA + this * 8
+
+  bool operator==(const CompactRule&) const = default;
+};
+static_assert(sizeof(CompactRule) == 8);
+
+// Never loses anything: what cannot be said in a compact rule gives Full. Signal frames do, always.
+CompactRule compact_rule_of(const Row& row, ArchRegisters arch);
+
+// The rule of an address for which the source gave no row. `status` is not Found.
+CompactRule compact_rule_of(RowStatus status);
+
+}  // namespace sentry_prof::unwind

@@ -1,0 +1,29 @@
+#include "unwind/rule_cache.h"
+
+#include <bit>
+
+namespace sentry_prof::unwind {
+
+RuleCache::RuleCache(size_t size_bytes) {
+  // The lower 32 bits of the hash choose the set, far more than any sensible size needs.
+  constexpr size_t kMaxSets = size_t{1} << 24;
+  const size_t wanted = std::bit_floor(size_bytes / sizeof(Set));
+  if (wanted == 0) return;
+  const size_t count = wanted < kMaxSets ? wanted : kMaxSets;
+  // calloc instead of new: fresh pages come zeroed, and nothing touches them before their use.
+  memory_.reset(std::calloc(count + 1, sizeof(Set)));
+  if (!memory_) return;
+  void* aligned = memory_.get();
+  size_t space_bytes = (count + 1) * sizeof(Set);
+  sets_ = static_cast<Set*>(std::align(sizeof(Set), count * sizeof(Set), aligned, space_bytes));
+  set_count_ = count;
+}
+
+void RuleCache::insert(uint64_t key, CompactRule rule) {
+  if (set_count_ == 0) return;
+  Set& set = set_of(key);
+  for (size_t i = set.size() - 1; i > 0; --i) set[i] = set[i - 1];
+  set[0] = {key, rule};
+}
+
+}  // namespace sentry_prof::unwind

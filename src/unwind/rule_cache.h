@@ -1,0 +1,90 @@
+// Compact rules by image and link address, filled on demand, bounded in bytes.
+#pragma once
+
+#include "base/address.h"
+#include "unwind/compact_rule.h"
+#include "unwind/module_map.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+
+namespace sentry_prof::unwind {
+
+// 32 Ki entries: clang compiling one file touches about 10,000 return addresses. Fits into the
+// second-level cache of the machines of these years.
+inline constexpr size_t kDefaultRuleCache_bytes = 512 * 1024;
+
+// Four-way set-associative; one set is one cache line. Keys are link addresses of images, so a rule
+// serves every process that maps the image and no dlopen, dlclose or exec makes it wrong.
+class RuleCache {
+ public:
+  // `size_bytes` is rounded down to a power of two; below 64 nothing is cached. The memory is
+  // zeroed by the kernel page by page, so what is never used costs nothing.
+  explicit RuleCache(size_t size_bytes);
+
+  // One number for an image and an address; none where it does not fit (an image id of 2^24 - 1 or
+  // more, an address of 2^40 or more): such a rule is worked out anew each time.
+  static std::optional<uint64_t> key_of(ImageId image, LinkAddress pc) {
+    if (image >= kImageLimit || pc.value >= (uint64_t{1} << kAddressBits)) return std::nullopt;
+    return (uint64_t{image + 1} << kAddressBits) | pc.value;  // never 0, which marks a free slot
+  }
+
+  // Null if the key is not cached. Valid until the next insert or find.
+  const CompactRule* find(uint64_t key);
+
+  // Puts the rule in front of its set; the least recently used of the four falls out.
+  void insert(uint64_t key, CompactRule rule);
+
+  uint64_t hits() const { return hits_; }
+  uint64_t misses() const { return misses_; }
+  size_t size_bytes() const { return set_count_ * sizeof(Set); }
+
+ private:
+  static constexpr unsigned kAddressBits = 40;
+  static constexpr uint32_t kImageLimit = (uint32_t{1} << (64 - kAddressBits)) - 1;
+
+  struct Entry {
+    uint64_t key = 0;
+    CompactRule rule;
+  };
+  static_assert(sizeof(Entry) == 16);
+  using Set = std::array<Entry, 4>;  // most recently used first
+  static_assert(sizeof(Set) == 64);
+
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
+  Set& set_of(uint64_t key) {
+    // Fibonacci hashing: the upper bits of the product depend on all bits of the key.
+    const uint64_t mixed = (key * 0x9E3779B97F4A7C15u) >> 32;
+    return sets_[mixed & (set_count_ - 1)];
+  }
+
+  std::unique_ptr<void, Free> memory_;
+  Set* sets_ = nullptr;  // in memory_, aligned to a cache line
+  size_t set_count_ = 0;
+  uint64_t hits_ = 0;
+  uint64_t misses_ = 0;
+};
+
+inline const CompactRule* RuleCache::find(uint64_t key) {
+  if (set_count_ == 0) return nullptr;
+  Set& set = set_of(key);
+  for (size_t i = 0; i < set.size(); ++i) {
+    if (set[i].key != key) continue;
+    const Entry found = set[i];
+    for (; i > 0; --i) set[i] = set[i - 1];
+    set[0] = found;
+    ++hits_;
+    return &set[0].rule;
+  }
+  ++misses_;
+  return nullptr;
+}
+
+}  // namespace sentry_prof::unwind

@@ -1,14 +1,14 @@
 // Image identity: build id, code_id and debug_id, equal to sentry-cli's for every file.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
 #include "base/byte_source.h"
 #include "elf/layout.h"
 #include "sentry_prof/profile.h"
 #include "sentry_prof/result.h"
+
+#include <cstddef>
+#include <string>
+#include <vector>
 
 namespace sentry_prof::elf {
 

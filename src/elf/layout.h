@@ -2,15 +2,15 @@
 // Source: System V gABI, chapters 4 and 5; <elf.h>.
 #pragma once
 
+#include "base/address.h"
+#include "base/byte_source.h"
+#include "sentry_prof/result.h"
+
 #include <bit>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
-
-#include "base/address.h"
-#include "base/byte_source.h"
-#include "sentry_prof/result.h"
 
 namespace sentry_prof::elf {
 
@@ -26,6 +26,7 @@ struct Section {
   LinkAddress address;
   uint64_t file_offset = 0;
   uint64_t size_bytes = 0;
+  uint64_t alignment = 0;  // as the file states it
 };
 
 struct SymbolSection {
@@ -34,15 +35,22 @@ struct SymbolSection {
 };
 
 struct Layout {
+  // Executables have about ten segments and two or three note segments.
+  static constexpr size_t kMaxSegments = 512;
+  static constexpr size_t kMaxNotes = 32;
+
   bool is_64_bit = true;
   std::endian order = std::endian::little;
   uint16_t machine = 0;  // EM_*
   uint16_t type = 0;     // ET_*
+  uint32_t flags = 0;    // e_flags
   LinkAddress entry;
-  std::vector<Segment> segments;  // in the file's order; the gABI wants them sorted, hostile files are not
-  std::vector<Section> notes;     // PT_NOTE first, then .note.gnu.build-id
-  std::optional<Section> text;    // with contents (not NOBITS)
-  std::optional<Section> eh_frame, eh_frame_hdr, debug_frame;  // eh_frame_hdr also from PT_GNU_EH_FRAME
+  std::vector<Segment>
+      segments;  // in the file's order; the gABI wants them sorted, hostile files are not
+  std::vector<Section> notes;   // PT_NOTE first, then .note.gnu.build-id; at most kMaxNotes
+  std::optional<Section> text;  // with contents (not NOBITS)
+  std::optional<Section> eh_frame, eh_frame_hdr,
+      debug_frame;  // eh_frame_hdr also from PT_GNU_EH_FRAME
   std::optional<SymbolSection> symtab, dynsym;
 
   // p_vaddr of the first PT_LOAD, not page-rounded: symbolic's "load address". 0 without segments.
@@ -51,16 +59,20 @@ struct Layout {
   uint64_t size_in_memory_bytes() const;
 };
 
-// Reads headers only. Every offset and size in the result lies within the file; compressed sections
-// are left out. Malformed, Unsupported or Io, never more than a few hundred KiB of memory.
+// Reads headers only, never more than a few hundred KiB of memory. Every offset and size in the
+// result lies within the file: what is compressed or outside the file is left out, a segment whose
+// contents are cut off is shortened (its address and memory size stay). Section headers are
+// optional, as they are for the kernel. Malformed, Unsupported, LimitExceeded.
 Result<Layout> read_layout(const ByteSource& file);
 
 // The bias of a mapping of `size_bytes` at `begin` from `file_offset`; none if no PT_LOAD of the
-// file can have been mapped so.
+// file can have been mapped so. Where two segments share a page of the file, the mapping is taken
+// for the executable one's: give executable mappings only, the answer is not certain for others.
 std::optional<LoadBias> bias_of_mapping(const Layout& layout, RuntimeAddress begin,
                                         uint64_t size_bytes, uint64_t file_offset);
 
-// "x86_64", "x86", "arm64", "arm", "mips", ...: the names Sentry's debug meta uses. Empty if unknown.
+// "x86_64", "x86", "arm64", "arm", "mips", ...: the names Sentry's debug meta uses. Empty if
+// unknown.
 std::string_view architecture_name(const Layout& layout);
 
 }  // namespace sentry_prof::elf

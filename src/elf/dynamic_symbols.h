@@ -1,0 +1,16 @@
+// .dynsym of a file without section headers, as the dynamic linker finds it.
+// Source: gABI chapter 5 (dynamic section, hash table); the GNU hash section as glibc reads it.
+#pragma once
+
+#include "base/byte_source.h"
+#include "elf/layout.h"
+
+namespace sentry_prof::elf {
+
+// `dynamic` is PT_DYNAMIC's contents; the layout's segments are known. The number of symbols comes
+// from DT_HASH or DT_GNU_HASH: without either, or if anything lies outside the file, there are
+// none.
+std::optional<SymbolSection> find_dynamic_symbols(const ByteSource& file, const Layout& layout,
+                                                  const Section& dynamic);
+
+}  // namespace sentry_prof::elf

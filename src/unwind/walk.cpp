@@ -1,0 +1,376 @@
+#include "unwind/walk.h"
+
+#include "unwind/compact_rule.h"
+#include "unwind/full_row.h"
+
+namespace sentry_prof::unwind {
+namespace {
+
+// A word this far above the end of the snapshot may still be this stack's, which was cut: a frame
+// seldom exceeds the default size of a stack (8 MiB, RLIMIT_STACK). Farther away is elsewhere.
+constexpr uint64_t kStackReach_bytes = 16u << 20;
+
+// From a signal frame up to the code that it interrupted, on the same stack: the red zone and the
+// saved vector state, 11 KiB with AMX. A longer way leads to another stack.
+constexpr uint64_t kSignalFrameReach_bytes = 16u << 10;
+
+// How often one walk may change to another stack over a signal frame. One alternate stack a thread
+// makes one; switches of a coroutine's stack inside a handler are the reason for a few more.
+constexpr unsigned kMaxStackChanges = 8;
+
+// Outcome of one step from a frame to its caller.
+enum class Step : uint8_t { Continues, Ends };
+
+// Fast keeps pc, sp and fp only; Full keeps all registers, at the price of a whole row each frame.
+enum class Mode : uint8_t { Fast, Full };
+
+// The frame at which the walk stands.
+struct Cursor {
+  uint64_t pc = 0;
+  uint64_t sp = 0;
+  uint64_t fp = 0;
+  bool fp_is_known = false;
+  // The leaf, or interrupted by a signal: the pc is the next instruction, not a return address.
+  bool pc_is_exact = false;
+  bool is_leaf = false;
+  FrameOrigin origin = FrameOrigin::Leaf;
+
+  // A call may be a function's last instruction; then the return address belongs to the next one.
+  uint64_t lookup_pc() const { return pc_is_exact ? pc : pc - 1; }
+};
+
+class Walker {
+ public:
+  Walker(Arch arch, const Registers& leaf, const StackSnapshot& stack, const ModuleMap& modules,
+         RuleCache& cache, UnwinderStats& stats, std::span<WalkedFrame> frames)
+      : arch_(arch),
+        names_(arch_registers(arch)),
+        leaf_(leaf),
+        stack_(stack),
+        modules_(modules),
+        cache_(cache),
+        stats_(stats),
+        frames_(frames) {}
+
+  Walk run(Mode mode) {
+    start(mode);
+    do {
+      if (!enter_frame()) break;
+    } while (step() == Step::Continues);
+    return {frames_.first(frame_count_), end_};
+  }
+
+ private:
+  void start(Mode mode) {
+    mode_ = mode;
+    registers_ = leaf_;
+    cursor_ = {.pc = leaf_.get(names_.program_counter),
+               .sp = leaf_.get(names_.stack_pointer),
+               .fp = leaf_.get(names_.frame_pointer),
+               .fp_is_known = leaf_.is_known(names_.frame_pointer),
+               .pc_is_exact = true,
+               .is_leaf = true};
+  }
+
+  Step ends(WalkEnd end) {
+    end_ = end;
+    return Step::Ends;
+  }
+
+  // Notes the frame at the cursor. False if there is none, or no room for it.
+  bool enter_frame() {
+    module_ = module_at(cursor_.lookup_pc());
+    if (module_ == nullptr) {
+      end_ = WalkEnd::UnmappedPc;
+      return false;
+    }
+    if (frame_count_ == frames_.size()) {
+      end_ = WalkEnd::FrameLimit;
+      return false;
+    }
+    const bool has_image = module_->image != kNoImage;
+    frames_[frame_count_++] = {
+        .image = module_->image,
+        .origin = cursor_.origin,
+        .pc_is_exact = cursor_.pc_is_exact,
+        .pc = has_image ? to_link({cursor_.pc}, module_->bias).value : cursor_.pc};
+    return true;
+  }
+
+  // Neighbouring frames are mostly of one module.
+  const Module* module_at(uint64_t pc) {
+    if (last_module_ != nullptr && pc >= last_module_->begin.value &&
+        pc < last_module_->end.value) {
+      return last_module_;
+    }
+    const Module* found = modules_.find({pc});
+    if (found != nullptr) last_module_ = found;
+    return found;
+  }
+
+  Step step() {
+    if (module_->cfi == nullptr) return step_by_frame_pointer();
+    const LinkAddress pc = to_link({cursor_.lookup_pc()}, module_->bias);
+    return mode_ == Mode::Full ? step_by_whole_row(pc) : step_by_rule(pc, rule_at(pc));
+  }
+
+  CompactRule rule_at(LinkAddress pc) {
+    const std::optional<uint64_t> key = RuleCache::key_of(module_->image, pc);
+    if (key) {
+      if (const CompactRule* cached = cache_.find(*key)) return *cached;
+    }
+    const CompactRule rule = make_rule(pc);
+    if (key) cache_.insert(*key, rule);
+    return rule;
+  }
+
+  // Apart, since a Row is large and the warm path needs none.
+  [[gnu::noinline]] CompactRule make_rule(LinkAddress pc) {
+    Row row;
+    const RowStatus status = module_->cfi->row_at(pc, row);
+    return status == RowStatus::Found ? compact_rule_of(row, names_) : compact_rule_of(status);
+  }
+
+  Step step_by_rule(LinkAddress pc, CompactRule rule) {
+    switch (rule.kind) {
+      case CompactKind::CfaFromSp:
+        return step_from_cfa(rule, cursor_.sp + as_bytes(rule.cfa_words));
+      case CompactKind::CfaFromFp:
+        if (!cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
+        return step_from_cfa(rule, cursor_.fp + as_bytes(rule.cfa_words));
+      case CompactKind::Full:
+        return step_by_whole_row(pc);
+      case CompactKind::Root:
+        return ends(WalkEnd::Root);
+      case CompactKind::NoCfi:
+        return step_by_frame_pointer();
+      case CompactKind::Malformed:
+        return ends(WalkEnd::BadCfi);
+      case CompactKind::Unsupported:
+        break;
+    }
+    return ends(WalkEnd::Unsupported);
+  }
+
+  static uint64_t as_bytes(int16_t words) { return static_cast<uint64_t>(int64_t{words} * 8); }
+
+  Step step_from_cfa(CompactRule rule, uint64_t cfa) {
+    if (!is_progress(cfa)) return ends(WalkEnd::NoProgress);
+    const uint64_t slot = cfa + as_bytes(rule.return_address_words);
+    uint64_t return_address = 0;
+    if (!stack_.read_u64({slot}, return_address)) return ends_outside({slot});
+    if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
+    if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
+    move_to_caller(return_address, cfa, FrameOrigin::Cfi);
+    return Step::Continues;
+  }
+
+  void load_frame_pointer(uint64_t slot) {
+    if (stack_.read_u64({slot}, cursor_.fp)) {
+      cursor_.fp_is_known = true;
+    } else if (!cursor_.is_leaf || !is_in_red_zone(slot, cursor_.sp)) {
+      cursor_.fp_is_known = false;
+    }  // else: popped already, see CalleeFrame
+  }
+
+  // The caller's stack pointer must lie above the callee's: a call pushes a return address. Only
+  // where a register holds it (aarch64) may a frame without calls leave the stack pointer alone.
+  bool is_progress(uint64_t caller_sp) const {
+    if (caller_sp > cursor_.sp) return true;
+    return arch_ == Arch::Aarch64 && cursor_.pc_is_exact && caller_sp == cursor_.sp;
+  }
+
+  void move_to_caller(uint64_t return_address, uint64_t sp, FrameOrigin origin) {
+    cursor_.pc = without_signature(return_address);
+    cursor_.sp = sp;
+    cursor_.origin = origin;
+    cursor_.pc_is_exact = false;
+    cursor_.is_leaf = false;
+  }
+
+  // aarch64 code may sign return addresses in the bits above the address space (48 bits).
+  uint64_t without_signature(uint64_t return_address) const {
+    constexpr uint64_t kAddressMask = (uint64_t{1} << 48) - 1;
+    return arch_ == Arch::Aarch64 ? return_address & kAddressMask : return_address;
+  }
+
+  // Why a word outside the snapshot could not be read.
+  Step ends_outside(RuntimeAddress address) {
+    const uint64_t snapshot_end = stack_.begin().value + stack_.size_bytes();
+    const bool was_cut = !has_left_snapshot_ && stack_.is_beyond_end(address) &&
+                         address.value - snapshot_end <= kStackReach_bytes;
+    return ends(was_cut ? WalkEnd::StackTruncated : WalkEnd::BadMemory);
+  }
+
+  [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc) {
+    Row row;
+    const RowStatus status = module_->cfi->row_at(pc, row);
+    if (status != RowStatus::Found) return step_by_rule(pc, compact_rule_of(status));
+    ++stats_.full_rows;
+    put_cursor_into_registers();
+    const RowResult result =
+        apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);
+    if (result.outcome != RowOutcome::Stepped) return ends_with(result);
+    return take_registers(result.caller, row.is_signal_frame);
+  }
+
+  // In the fast walk nothing but the cursor is known beyond the leaf.
+  void put_cursor_into_registers() {
+    if (mode_ == Mode::Fast && !cursor_.is_leaf) registers_ = {};
+    registers_.set(names_.program_counter, cursor_.pc);
+    registers_.set(names_.stack_pointer, cursor_.sp);
+    if (cursor_.fp_is_known) {
+      registers_.set(names_.frame_pointer, cursor_.fp);
+    } else {
+      registers_.forget(names_.frame_pointer);
+    }
+  }
+
+  Step ends_with(const RowResult& result) {
+    switch (result.outcome) {
+      case RowOutcome::Root:
+        return ends(WalkEnd::Root);
+      case RowOutcome::BadMemory:
+        return ends_outside(result.failed_address);
+      case RowOutcome::UnknownRegister:
+        return ends(WalkEnd::UnknownRegister);
+      case RowOutcome::Unsupported:
+        return ends(WalkEnd::Unsupported);
+      default:
+        return ends(WalkEnd::BadCfi);
+    }
+  }
+
+  Step take_registers(const Registers& caller, bool is_over_signal_frame) {
+    const uint64_t sp = caller.get(names_.stack_pointer);
+    if (is_over_signal_frame ? !may_jump_to(sp) : !is_progress(sp)) {
+      return ends(WalkEnd::NoProgress);
+    }
+    registers_ = caller;
+    cursor_.fp = caller.get(names_.frame_pointer);
+    cursor_.fp_is_known = caller.is_known(names_.frame_pointer);
+    move_to_caller(caller.get(names_.program_counter), sp, FrameOrigin::Cfi);
+    cursor_.pc_is_exact = is_over_signal_frame;
+    return Step::Continues;
+  }
+
+  // A signal handler may run on a stack of its own (sigaltstack), anywhere. Each change of the
+  // stack could go round in circles, so they are counted.
+  bool may_jump_to(uint64_t sp) {
+    if (sp > cursor_.sp && sp - cursor_.sp <= kSignalFrameReach_bytes) return true;
+    has_left_snapshot_ = sp < stack_.begin().value || stack_.is_beyond_end({sp});
+    return ++stack_changes_ <= kMaxStackChanges;
+  }
+
+  // [fp] is the caller's frame pointer and [fp + 8] the return address, if the code keeps frame
+  // pointers at all. Nothing says whether it does, nor whether the leaf has set its own up yet
+  // (else its caller is skipped), so only a return address in executable memory is believed.
+  Step step_by_frame_pointer() {
+    if (!cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
+    const uint64_t fp = cursor_.fp;
+    if (fp < cursor_.sp || fp % 8 != 0) return ends(WalkEnd::NoUnwindInfo);
+    uint64_t return_address = 0;
+    uint64_t caller_fp = 0;
+    if (!stack_.read_u64({fp}, caller_fp)) return ends_outside_frame_pointer({fp});
+    if (!stack_.read_u64({fp + 8}, return_address)) return ends_outside_frame_pointer({fp + 8});
+    return_address = without_signature(return_address);
+    if (module_at(return_address - 1) == nullptr) return ends(WalkEnd::NoUnwindInfo);
+    cursor_.fp = caller_fp;
+    move_to_caller(return_address, fp + 16, FrameOrigin::FramePointer);
+    registers_ = {};  // which registers the frame saved, and where, is not known
+    return Step::Continues;
+  }
+
+  // A frame pointer close above the snapshot is the stack's, which was cut; else it is no frame
+  // pointer.
+  Step ends_outside_frame_pointer(RuntimeAddress address) {
+    ends_outside(address);
+    return ends(end_ == WalkEnd::StackTruncated ? end_ : WalkEnd::NoUnwindInfo);
+  }
+
+  const Arch arch_;
+  const ArchRegisters names_;
+  const Registers& leaf_;
+  const StackSnapshot& stack_;
+  const ModuleMap& modules_;
+  RuleCache& cache_;
+  UnwinderStats& stats_;
+  const std::span<WalkedFrame> frames_;
+
+  Mode mode_ = Mode::Fast;
+  Cursor cursor_;
+  Registers registers_;  // all that is known: of the leaf, and in full mode of every frame
+  const Module* module_ = nullptr;       // of the frame at the cursor
+  const Module* last_module_ = nullptr;  // where a pc was found last
+  size_t frame_count_ = 0;
+  unsigned stack_changes_ = 0;
+  bool has_left_snapshot_ = false;  // over a signal frame, to a stack that was not copied
+  WalkEnd end_ = WalkEnd::UnmappedPc;
+};
+
+}  // namespace
+
+std::string_view name_of(FrameOrigin origin) {
+  switch (origin) {
+    case FrameOrigin::Leaf:
+      return "leaf";
+    case FrameOrigin::Cfi:
+      return "cfi";
+    case FrameOrigin::FramePointer:
+      break;
+  }
+  return "frame_pointer";
+}
+
+std::string_view name_of(WalkEnd end) {
+  switch (end) {
+    case WalkEnd::Root:
+      return "root";
+    case WalkEnd::StackTruncated:
+      return "stack_truncated";
+    case WalkEnd::BadMemory:
+      return "bad_memory";
+    case WalkEnd::UnmappedPc:
+      return "unmapped_pc";
+    case WalkEnd::NoUnwindInfo:
+      return "no_unwind_info";
+    case WalkEnd::BadCfi:
+      return "bad_cfi";
+    case WalkEnd::Unsupported:
+      return "unsupported";
+    case WalkEnd::UnknownRegister:
+      return "unknown_register";
+    case WalkEnd::NoProgress:
+      return "no_progress";
+    case WalkEnd::FrameLimit:
+      break;
+  }
+  return "frame_limit";
+}
+
+Unwinder::Unwinder(Arch arch, size_t cache_bytes)
+    : arch_(arch),
+      cache_(cache_bytes),
+      frames_(std::make_unique<std::array<WalkedFrame, kMaxFrames>>()) {}
+
+Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
+                    const ModuleMap& modules) {
+  const ArchRegisters names = arch_registers(arch_);
+  if (!registers.is_known(names.program_counter) || !registers.is_known(names.stack_pointer)) {
+    return {{}, WalkEnd::UnknownRegister};
+  }
+  const auto run = [&](Mode mode) {
+    return Walker(arch_, registers, stack, modules, cache_, stats_, *frames_).run(mode);
+  };
+  Walk walk = run(Mode::Fast);
+  // Perhaps an inner frame saved the register that was missing: once more, with all of them.
+  if (walk.end == WalkEnd::UnknownRegister) {
+    ++stats_.restarts;
+    walk = run(Mode::Full);
+  }
+  stats_.cache_hits = cache_.hits();
+  stats_.cache_misses = cache_.misses();
+  return walk;
+}
+
+}  // namespace sentry_prof::unwind

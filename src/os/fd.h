@@ -1,9 +1,9 @@
 // A file descriptor with an owner.
 #pragma once
 
-#include <unistd.h>
-
 #include <utility>
+
+#include <unistd.h>
 
 namespace sentry_prof::os {
 

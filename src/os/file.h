@@ -1,14 +1,15 @@
 // Files: reading what others own, writing what is whole or not there.
 #pragma once
 
+#include "base/byte_source.h"
+#include "os/errors.h"
+#include "os/fd.h"
+#include "sentry_prof/result.h"
+
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
-
-#include "base/byte_source.h"
-#include "os/fd.h"
-#include "sentry_prof/result.h"
 
 namespace sentry_prof::os {
 
@@ -30,15 +31,14 @@ class FileByteSource final : public ByteSource {
 // A whole small file (such as one of /proc) up to `limit_bytes`.
 Result<std::string> read_small_file(const std::string& path, size_t limit_bytes = 64 * 1024 * 1024);
 
-// "EACCES: Permission denied" and the like.
-std::string describe_errno(int error_number);
-
 // A file in the making: a temporary in the same directory (O_EXCL|O_NOFOLLOW, 0600, owned by
 // SUDO_UID under sudo), which commit() syncs and renames. Dropped without commit it leaves nothing.
+// After a failed write or commit the temporary is gone, and every further call fails.
 class AtomicFile {
  public:
   // NotFound, PermissionDenied, Io with the path and the next step. Refuses a target that is a
   // directory, FIFO or device. Follows no symbolic link: the rename replaces the link.
+  // Also removes temporaries that ended runs left for the same path.
   static Result<AtomicFile> create(const std::string& path);
   AtomicFile(AtomicFile&&) noexcept;
   AtomicFile& operator=(AtomicFile&&) noexcept;
@@ -49,12 +49,21 @@ class AtomicFile {
 
  private:
   AtomicFile() = default;
+  void discard();
+  [[nodiscard]] tl::unexpected<Error> give_up(int error_number, uint64_t wanted_bytes);
+
   Fd directory_;
   Fd file_;
   std::string path_, name_, temporary_name_;
+  uint64_t written_bytes_ = 0;
 };
 
-// Whether a file could be written at `path`, told before a recording begins (probes with a temporary).
+// Whether a file could be written at `path`, told before a recording begins. Probes with a
+// temporary.
 Result<void> check_writable(const std::string& path);
+
+// Whether other users could replace a file at `path`: its directory is writable by them and has no
+// sticky bit. Worth a warning; false if the directory cannot be looked at.
+bool others_can_replace(const std::string& path);
 
 }  // namespace sentry_prof::os

@@ -9,4 +9,8 @@ namespace sentry_prof::os {
 // if `wanted` needs it) and returns what it is now.
 uint64_t raise_open_file_limit(uint64_t wanted);
 
+// In a child before exec: RLIMIT_NOFILE as it was before it was raised. A program that loops over
+// all descriptors, or uses select(), must not see our limit.
+void restore_limits_for_exec();
+
 }  // namespace sentry_prof::os

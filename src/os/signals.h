@@ -4,6 +4,8 @@
 #include "os/fd.h"
 #include "sentry_prof/result.h"
 
+#include <optional>
+
 namespace sentry_prof::os {
 
 // Blocks SIGINT, SIGTERM, SIGHUP (unless it was ignored, as under nohup) for the whole process and
@@ -12,8 +14,15 @@ class SignalSet {
  public:
   static Result<SignalSet> install();
   int fd() const { return fd_.get(); }
-  // The next pending signal number, 0 if none.
-  int take() const;
+  struct Taken {
+    int number = 0;
+    // Sent by the kernel to the whole foreground group (^C), not by kill().
+    bool is_from_terminal = false;
+  };
+  // The next pending signal.
+  std::optional<Taken> take() const;
+  // From now on SIGINT, SIGTERM and SIGHUP have their default action again.
+  void let_next_one_kill() const;
 
  private:
   explicit SignalSet(Fd fd) : fd_(std::move(fd)) {}

@@ -1,0 +1,51 @@
+#include "os/clock.h"
+
+#include "os/file.h"
+
+#include <charconv>
+#include <string>
+
+#include <sys/resource.h>
+#include <time.h>
+
+namespace sentry_prof::os {
+
+namespace {
+
+uint64_t read_clock_ns(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+}  // namespace
+
+uint64_t monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
+
+uint64_t unix_ns() { return read_clock_ns(CLOCK_REALTIME); }
+
+double own_cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+}
+
+// Not ru_maxrss: that is inherited over exec and may tell of the shell's peak.
+uint64_t own_peak_rss_bytes() {
+  const auto status = read_small_file("/proc/self/status");
+  if (!status) return 0;
+  constexpr std::string_view kKey = "VmHWM:";
+  const size_t line = status->find(kKey);
+  if (line == std::string::npos) return 0;
+  const size_t digits = status->find_first_of("0123456789", line + kKey.size());
+  if (digits == std::string::npos) return 0;
+  uint64_t kib = 0;
+  std::from_chars(status->data() + digits, status->data() + status->size(), kib);
+  return kib * 1024;
+}
+
+}  // namespace sentry_prof::os

@@ -1,0 +1,73 @@
+#include "os/file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace sentry_prof::os {
+
+Result<std::shared_ptr<const FileByteSource>> FileByteSource::adopt(Fd fd) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return fail_with_errno(errno, "fstat");
+  if (!S_ISREG(status.st_mode)) return fail(ErrorCode::Unsupported, "not a regular file");
+  const auto size_bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+  return std::shared_ptr<const FileByteSource>(new FileByteSource(std::move(fd), size_bytes));
+}
+
+bool FileByteSource::read_at(uint64_t offset, std::span<std::byte> out) const {
+  constexpr auto kMaxOffset = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
+  if (offset > kMaxOffset || out.size() > kMaxOffset - offset) return false;
+  while (!out.empty()) {
+    const ssize_t count = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    out = out.subspan(static_cast<size_t>(count));
+    offset += static_cast<uint64_t>(count);
+  }
+  return true;
+}
+
+namespace {
+
+// Appends until the end of the file. Files of /proc have no size that stat could tell.
+Result<void> read_to_end(int fd, const std::string& path, size_t limit_bytes, std::string& text) {
+  constexpr size_t kPiece_bytes = 64 * 1024;
+  for (;;) {
+    const size_t begin = text.size();
+    text.resize(begin + kPiece_bytes);
+    const ssize_t count = ::read(fd, text.data() + begin, kPiece_bytes);
+    const int error_number = errno;
+    text.resize(begin + static_cast<size_t>(std::max<ssize_t>(count, 0)));
+    if (count == 0) return {};
+    if (count < 0 && error_number != EINTR) return fail_with_errno(error_number, path);
+    if (text.size() > limit_bytes) {
+      return fail(ErrorCode::LimitExceeded,
+                  fmt::format("{}: larger than {} bytes", path, limit_bytes));
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::string> read_small_file(const std::string& path, size_t limit_bytes) {
+  // O_NONBLOCK: a FIFO in the file's place must not block the open.
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd.is_open()) return fail_with_errno(errno, path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return fail_with_errno(errno, path);
+  if (!S_ISREG(status.st_mode)) {
+    return fail(ErrorCode::Unsupported, path + ": not a regular file");
+  }
+  std::string text;
+  if (auto read = read_to_end(fd.get(), path, limit_bytes, text); !read) {
+    return tl::unexpected(std::move(read.error()));
+  }
+  return text;
+}
+
+}  // namespace sentry_prof::os

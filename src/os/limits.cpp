@@ -1,0 +1,50 @@
+#include "os/limits.h"
+
+#include "os/file.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include <sys/resource.h>
+
+namespace sentry_prof::os {
+
+namespace {
+
+std::optional<rlimit> g_limit_before_raise;  // set once, before any child is started
+
+// The most that root may set RLIMIT_NOFILE to.
+uint64_t kernel_maximum(uint64_t otherwise) {
+  const auto text = read_small_file("/proc/sys/fs/nr_open");
+  uint64_t value = 0;
+  if (!text) return otherwise;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  return error == std::errc() ? value : otherwise;
+}
+
+}  // namespace
+
+uint64_t raise_open_file_limit(uint64_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  if (!g_limit_before_raise) g_limit_before_raise = limit;
+  rlimit raised = limit;
+  raised.rlim_cur = limit.rlim_max;
+  if (wanted > limit.rlim_max) {
+    // Only CAP_SYS_RESOURCE allows this; others keep the hard limit.
+    rlimit beyond{};
+    beyond.rlim_cur = beyond.rlim_max = std::min(wanted, kernel_maximum(limit.rlim_max));
+    if (beyond.rlim_max > limit.rlim_max && ::setrlimit(RLIMIT_NOFILE, &beyond) == 0) {
+      return beyond.rlim_cur;
+    }
+  }
+  return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+void restore_limits_for_exec() {
+  if (g_limit_before_raise) ::setrlimit(RLIMIT_NOFILE, &*g_limit_before_raise);
+}
+
+}  // namespace sentry_prof::os

@@ -1,0 +1,100 @@
+#include "os/signals.h"
+
+#include "os/errors.h"
+
+#include <cerrno>
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace sentry_prof::os {
+
+namespace {
+
+// As this process found them when it started; install() runs once, before any thread.
+struct InheritedSignals {
+  bool is_saved = false;
+  sigset_t mask{};
+  struct sigaction on_broken_pipe {};
+  struct sigaction on_file_too_large {};
+};
+InheritedSignals g_inherited;
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void ignore(int signal, struct sigaction* previous) {
+  struct sigaction action {};
+  action.sa_handler = SIG_IGN;
+  ::sigaction(signal, &action, previous);
+}
+
+// Writing to a closed pipe or past RLIMIT_FSIZE shall be an errno, not our death.
+void ignore_write_signals() {
+  if (g_inherited.is_saved) return;
+  ignore(SIGPIPE, &g_inherited.on_broken_pipe);
+  ignore(SIGXFSZ, &g_inherited.on_file_too_large);
+}
+
+}  // namespace
+
+Result<SignalSet> SignalSet::install() {
+  sigset_t ending;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGINT);
+  sigaddset(&ending, SIGTERM);
+  if (!is_ignored(SIGHUP)) sigaddset(&ending, SIGHUP);
+
+  ignore_write_signals();
+  sigset_t previous_mask;
+  if (::sigprocmask(SIG_BLOCK, &ending, &previous_mask) != 0) {
+    return fail_with_errno(errno, "sigprocmask");
+  }
+  if (!g_inherited.is_saved) g_inherited.mask = previous_mask;
+  g_inherited.is_saved = true;
+  Fd fd(::signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd.is_open()) return fail_with_errno(errno, "signalfd");
+  return SignalSet(std::move(fd));
+}
+
+std::optional<SignalSet::Taken> SignalSet::take() const {
+  signalfd_siginfo pending{};
+  ssize_t count = 0;
+  do {
+    count = ::read(fd_.get(), &pending, sizeof(pending));
+  } while (count < 0 && errno == EINTR);
+  if (count != sizeof(pending)) return std::nullopt;
+  return Taken{static_cast<int>(pending.ssi_signo), pending.ssi_code == SI_KERNEL};
+}
+
+void SignalSet::let_next_one_kill() const {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, signal);
+  // The calling thread is enough: the kernel picks any thread that does not block the signal.
+  ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+}
+
+void restore_signals_for_exec() {
+  if (!g_inherited.is_saved) return;
+  ::sigaction(SIGPIPE, &g_inherited.on_broken_pipe, nullptr);
+  ::sigaction(SIGXFSZ, &g_inherited.on_file_too_large, nullptr);
+  ::sigprocmask(SIG_SETMASK, &g_inherited.mask, nullptr);
+}
+
+void die_by_signal(int signal) {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(signal, &action, nullptr);
+  sigset_t only_this;
+  sigemptyset(&only_this);
+  sigaddset(&only_this, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &only_this, nullptr);
+  ::raise(signal);
+  ::_exit(128 + signal);  // a signal whose default is not to end the process
+}
+
+}  // namespace sentry_prof::os

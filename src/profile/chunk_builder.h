@@ -1,36 +1,42 @@
 // Collects the samples of one chunk: frames and stacks are interned, samples kept.
 #pragma once
 
+#include "profile/index_table.h"
+
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace sentry_prof::profile {
+
+// What finish_chunk keeps the names of a chunk's frames within, on average (long C++ names are
+// rare; most are below 100 bytes), and what the estimate adds for the path of the image.
+inline constexpr uint64_t kFrameName_bytes = 384;
+inline constexpr uint64_t kEstimatedFrameText_bytes = kFrameName_bytes + 128;
 
 // A frame before it has a name and an address in the profile.
 struct FrameKey {
   static constexpr uint32_t kNoImage = UINT32_MAX;
   uint32_t image = kNoImage;  // session-wide image number
-  bool is_exact = false;      // the leaf, or interrupted by a signal: symbols are looked up at pc itself
-  uint64_t pc = 0;            // link address in the image; without an image a runtime address
+  bool is_exact =
+      false;        // the leaf, or interrupted by a signal: symbols are looked up at pc itself
+  uint64_t pc = 0;  // link address in the image; without an image a runtime address
   bool operator==(const FrameKey&) const = default;
 };
 
 struct RawSample {
   uint64_t time_ns = 0;  // CLOCK_MONOTONIC
   uint32_t thread = 0;
-  uint32_t stack = 0;    // 0 is the empty stack: idle
+  uint32_t stack = 0;  // 0 is the empty stack: idle
 };
 
 struct RawThread {
   uint32_t pid = 0;
   uint32_t tid = 0;
   uint32_t samples_with_stack = 0;
-  std::string name;          // as the kernel gives it: any bytes
+  std::string name;  // as the kernel gives it: any bytes
   std::string process_name;
 };
 
@@ -49,6 +55,8 @@ struct RawChunk {
   bool can_be_valid() const;
 };
 
+// Memory grows with the chunk (see estimated_json_bytes); in the steady state, where frames and
+// stacks repeat, a sample allocates nothing but its place in the list of samples.
 class ChunkBuilder {
  public:
   explicit ChunkBuilder(uint64_t begin_ns);
@@ -56,21 +64,37 @@ class ChunkBuilder {
   // Index for (pid, tid, generation), valid in this chunk. `generation` tells apart two threads
   // that had the same tid one after the other.
   uint32_t thread(uint32_t pid, uint32_t tid, uint32_t generation);
+  // The last name given is the one that stays.
   void name_thread(uint32_t thread, std::string_view name, std::string_view process_name);
 
-  // `frames` leaf first; empty is an idle marker. Times may come slightly out of order.
+  // `frames` leaf first; empty is an idle marker. Times may come slightly out of order; a time
+  // before the chunk's begin counts as the begin.
   void add_sample(uint64_t time_ns, uint32_t thread, std::span<const FrameKey> frames);
 
-  uint64_t sample_count() const;
-  // An upper estimate of the chunk's size as V2 JSON.
+  uint64_t sample_count() const { return chunk_.samples.size(); }
+  // An upper estimate of the chunk's size as V1 or V2 JSON, for frames whose name and path take
+  // kEstimatedFrameText_bytes on average (finish_chunk sees to the names).
   uint64_t estimated_json_bytes() const;
 
   // Sorts, closes and hands over the chunk; the builder is empty afterwards and begins at `end_ns`.
   RawChunk finish(uint64_t end_ns);
 
  private:
-  struct Impl;
-  std::shared_ptr<Impl> impl_;
+  uint32_t frame_index(const FrameKey& frame);
+  uint32_t stack_index(std::span<const FrameKey> frames);
+  uint64_t hash_of_frame(const FrameKey& frame) const;
+  uint64_t hash_of_stack(std::span<const uint32_t> frame_indices) const;
+  uint64_t hash_of_thread(uint32_t pid, uint32_t tid, uint32_t generation) const;
+  std::span<const uint32_t> stack(uint32_t index) const;
+
+  // The target chooses its addresses: a seed keeps it from choosing ones that all collide.
+  uint64_t hash_seed_;
+  RawChunk chunk_;
+  IndexTable frame_table_;
+  IndexTable stack_table_;
+  IndexTable thread_table_;
+  std::vector<uint32_t> scratch_;      // the frame indices of the sample at hand
+  std::vector<uint32_t> generations_;  // of chunk_.threads
 };
 
 }  // namespace sentry_prof::profile

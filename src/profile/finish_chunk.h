@@ -1,13 +1,13 @@
 // RawChunk -> Profile: names, placement, wall-clock times.
 #pragma once
 
+#include "profile/chunk_builder.h"
+#include "sentry_prof/profile.h"
+
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
-
-#include "profile/chunk_builder.h"
-#include "sentry_prof/profile.h"
 
 namespace sentry_prof::profile {
 
@@ -21,20 +21,26 @@ struct ClockAnchor {
 // Gives each image its one range in the profile's address space, for the whole session.
 class ImagePlacer {
  public:
-  // The address of `image`: `preferred` if that range is free, else a free range. The same answer
-  // every time for the same image.
+  // No ELF file that can run comes near; a bogus larger size is cut to this, so that the address
+  // space cannot run out.
+  static constexpr uint64_t kMaxPlaced_bytes = uint64_t{1} << 40;
+
+  // The address of `image`: `preferred` if the pages of [preferred, preferred + size) are free,
+  // else the next free range above it (else from the bottom), at the same offset in its page. The
+  // same answer every time for the same image; other images never get any of its pages, and no
+  // image gets an address with bit 63.
   uint64_t place(uint32_t image, uint64_t preferred, uint64_t size_bytes);
 
  private:
-  std::map<uint64_t, uint64_t> taken_;            // begin -> end
+  std::map<uint64_t, uint64_t> taken_;  // begin -> end
   std::map<uint32_t, uint64_t> placed_;
 };
 
 // What the finisher must know of an image that a chunk's frames refer to.
 struct ImageFacts {
-  Image image;                  // image_addr is filled in by finish_chunk
-  uint64_t first_seen_addr = 0; // runtime address of its first PT_LOAD where it was first mapped
-  bool is_file = true;          // false: anonymous memory that only needs a place, no debug image
+  Image image;                   // image_addr is filled in by finish_chunk
+  uint64_t first_seen_addr = 0;  // runtime address of its first PT_LOAD where it was first mapped
+  bool is_file = true;           // false: anonymous memory that only needs a place, no debug image
 };
 
 // Names are given from outside, so that this stays free of files.
@@ -49,9 +55,9 @@ class FrameNames {
 
 // Frames without a name become `libfoo.so+0x1234` (offset from the first PT_LOAD) or `0x1234`.
 // Frames with equal profile address are one frame. Threads of processes other than `main_pid` carry
-// their process in the name. Names become valid UTF-8 (U+FFFD for bad bytes, control characters too).
-// The thread to show first: the main thread of `main_pid` if it has enough samples, else the one
-// with the most.
+// their process in the name. Names become valid UTF-8 (U+FFFD for bad bytes, control characters
+// too). The thread to show first: the main thread of `main_pid` if it has enough samples, else the
+// one with the most.
 Profile finish_chunk(RawChunk chunk, const Session& session, const ClockAnchor& clock,
                      uint32_t main_pid, FrameNames& names, ImagePlacer& placer);
 

@@ -1,0 +1,152 @@
+#include "profile/chunk_builder.h"
+
+#include "sentry_prof/limits.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+namespace sentry_prof::profile {
+namespace {
+
+// The longest sample is V1's: 98 bytes with all numbers at their longest.
+constexpr uint64_t kSample_bytes = 100;
+// {"function":"","instruction_addr":"0x7fffffffffff","package":""},
+constexpr uint64_t kFrameSyntax_bytes = 80;
+// "18446744073709551615":{"name":""}, around two kernel names of 15 bytes, each of which may become
+// three (U+FFFD), and a process number.
+constexpr uint64_t kThread_bytes = 160;
+// Everything that is there once, with some hundred debug images.
+constexpr uint64_t kRest_bytes = 128 * 1024;
+
+uint64_t random_seed() {
+  std::random_device source;
+  return (uint64_t{source()} << 32) | source();
+}
+
+uint64_t decimal_digits(uint64_t value) {
+  uint64_t digits = 1;
+  for (; value >= 10; value /= 10) ++digits;
+  return digits;
+}
+
+bool is_earlier(const RawSample& a, const RawSample& b) { return a.time_ns < b.time_ns; }
+
+}  // namespace
+
+uint64_t RawChunk::samples_with_stack() const {
+  uint64_t sum = 0;
+  for (const RawThread& t : threads) sum += t.samples_with_stack;
+  return sum;
+}
+
+bool RawChunk::can_be_valid() const {
+  return std::any_of(threads.begin(), threads.end(), [](const RawThread& t) {
+    return t.samples_with_stack >= limits::kMinSamplesPerThread;
+  });
+}
+
+ChunkBuilder::ChunkBuilder(uint64_t begin_ns) : hash_seed_(random_seed()) {
+  chunk_.begin_ns = begin_ns;
+}
+
+uint32_t ChunkBuilder::thread(uint32_t pid, uint32_t tid, uint32_t generation) {
+  const uint64_t hash = hash_of_thread(pid, tid, generation);
+  auto& threads = chunk_.threads;
+  const uint32_t found = thread_table_.find(hash, [&](uint32_t i) {
+    return threads[i].pid == pid && threads[i].tid == tid && generations_[i] == generation;
+  });
+  if (found != IndexTable::kNotFound) return found;
+  const auto index = static_cast<uint32_t>(threads.size());
+  RawThread& added = threads.emplace_back();
+  added.pid = pid;
+  added.tid = tid;
+  generations_.push_back(generation);
+  thread_table_.insert(hash, index, [&](uint32_t i) {
+    return hash_of_thread(threads[i].pid, threads[i].tid, generations_[i]);
+  });
+  return index;
+}
+
+void ChunkBuilder::name_thread(uint32_t thread, std::string_view name,
+                               std::string_view process_name) {
+  RawThread& entry = chunk_.threads[thread];
+  entry.name = name;
+  entry.process_name = process_name;
+}
+
+void ChunkBuilder::add_sample(uint64_t time_ns, uint32_t thread, std::span<const FrameKey> frames) {
+  const uint32_t stack = frames.empty() ? 0 : stack_index(frames);
+  chunk_.samples.push_back({std::max(time_ns, chunk_.begin_ns), thread, stack});
+  if (stack != 0) ++chunk_.threads[thread].samples_with_stack;
+}
+
+uint64_t ChunkBuilder::estimated_json_bytes() const {
+  const uint64_t index_bytes = decimal_digits(chunk_.frames.size()) + 1;
+  return kRest_bytes + chunk_.samples.size() * kSample_bytes +
+         chunk_.frames.size() * (kEstimatedFrameText_bytes + kFrameSyntax_bytes) +
+         chunk_.stack_frame_indices.size() * index_bytes + chunk_.stack_begin.size() * 3 +
+         chunk_.threads.size() * kThread_bytes;
+}
+
+RawChunk ChunkBuilder::finish(uint64_t end_ns) {
+  RawChunk done = std::exchange(chunk_, {});
+  std::stable_sort(done.samples.begin(), done.samples.end(), is_earlier);
+  done.end_ns = std::max(end_ns, done.begin_ns);
+  if (!done.samples.empty()) done.end_ns = std::max(done.end_ns, done.samples.back().time_ns);
+  chunk_.begin_ns = end_ns;
+  frame_table_ = {};
+  stack_table_ = {};
+  thread_table_ = {};
+  generations_.clear();
+  return done;
+}
+
+uint32_t ChunkBuilder::frame_index(const FrameKey& frame) {
+  const uint64_t hash = hash_of_frame(frame);
+  auto& frames = chunk_.frames;
+  const uint32_t found = frame_table_.find(hash, [&](uint32_t i) { return frames[i] == frame; });
+  if (found != IndexTable::kNotFound) return found;
+  const auto index = static_cast<uint32_t>(frames.size());
+  frames.push_back(frame);
+  frame_table_.insert(hash, index, [&](uint32_t i) { return hash_of_frame(frames[i]); });
+  return index;
+}
+
+uint32_t ChunkBuilder::stack_index(std::span<const FrameKey> frames) {
+  scratch_.clear();
+  for (const FrameKey& frame : frames) scratch_.push_back(frame_index(frame));
+  const uint64_t hash = hash_of_stack(scratch_);
+  const uint32_t found =
+      stack_table_.find(hash, [&](uint32_t i) { return std::ranges::equal(stack(i), scratch_); });
+  if (found != IndexTable::kNotFound) return found;
+  const auto index = static_cast<uint32_t>(chunk_.stack_begin.size() - 1);
+  auto& flat = chunk_.stack_frame_indices;
+  flat.insert(flat.end(), scratch_.begin(), scratch_.end());
+  chunk_.stack_begin.push_back(static_cast<uint32_t>(flat.size()));
+  stack_table_.insert(hash, index, [&](uint32_t i) { return hash_of_stack(stack(i)); });
+  return index;
+}
+
+uint64_t ChunkBuilder::hash_of_frame(const FrameKey& frame) const {
+  const uint64_t where = (uint64_t{frame.image} << 1) | (frame.is_exact ? 1 : 0);
+  return mix_bits(mix_bits(frame.pc ^ hash_seed_) + where);
+}
+
+uint64_t ChunkBuilder::hash_of_stack(std::span<const uint32_t> frame_indices) const {
+  uint64_t hash = hash_seed_;
+  for (uint32_t index : frame_indices) hash = mix_bits(hash + index + 1);
+  return hash;
+}
+
+uint64_t ChunkBuilder::hash_of_thread(uint32_t pid, uint32_t tid, uint32_t generation) const {
+  return mix_bits(mix_bits((uint64_t{pid} << 32 | tid) ^ hash_seed_) + generation);
+}
+
+std::span<const uint32_t> ChunkBuilder::stack(uint32_t index) const {
+  const uint32_t begin = chunk_.stack_begin[index];
+  return std::span(chunk_.stack_frame_indices)
+      .subspan(begin, chunk_.stack_begin[index + 1] - begin);
+}
+
+}  // namespace sentry_prof::profile

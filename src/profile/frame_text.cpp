@@ -1,0 +1,41 @@
+#include "profile/frame_text.h"
+
+#include "base/utf8.h"
+
+#include <fmt/format.h>
+
+namespace sentry_prof::profile {
+namespace {
+
+std::string_view base_name(std::string_view path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::string fallback_name(const FrameKey& frame, const FrameNames& names) {
+  if (frame.image == FrameKey::kNoImage) return fmt::format("{:#x}", frame.pc);
+  const Image& image = names.image(frame.image).image;
+  const std::string base = printable_utf8(base_name(image.code_file));
+  return fmt::format("{}+{:#x}", base.empty() ? "[anon]" : base, frame.pc - image.image_vmaddr);
+}
+
+void keep_within_budget(std::vector<std::string>& texts) {
+  uint64_t total_bytes = 0;
+  for (const std::string& text : texts) total_bytes += text.size();
+  if (total_bytes <= texts.size() * kFrameName_bytes) return;
+  for (std::string& text : texts) text = shortened_utf8(text, kFrameName_bytes);
+}
+
+}  // namespace
+
+std::vector<std::string> frame_texts(std::span<const FrameKey> frames, FrameNames& names) {
+  std::vector<std::string> texts = names.names_of(frames);
+  texts.resize(frames.size());
+  for (size_t i = 0; i < frames.size(); ++i) {
+    texts[i] = texts[i].empty() ? fallback_name(frames[i], names) : printable_utf8(texts[i]);
+  }
+  keep_within_budget(texts);
+  return texts;
+}
+
+}  // namespace sentry_prof::profile

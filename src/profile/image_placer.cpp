@@ -1,0 +1,66 @@
+#include "profile/finish_chunk.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sentry_prof::profile {
+namespace {
+
+// The smallest page of x86-64 and aarch64: the kernel maps nothing finer.
+constexpr uint64_t kPage_bytes = 4096;
+// Free ranges are sought here: below the half of 64 bits (no user address of either CPU is higher),
+// above the first 64 KiB (vm.mmap_min_addr keeps real images out of there).
+constexpr uint64_t kLowest = 64 * 1024;
+constexpr uint64_t kHighest = uint64_t{1} << 63;
+
+struct Range {
+  uint64_t begin = 0, end = 0;
+};
+
+// The pages that [address, address + size) touches; at least one. False if they pass kHighest.
+bool pages_of(uint64_t address, uint64_t size_bytes, Range& pages) {
+  const uint64_t size = std::max<uint64_t>(size_bytes, 1);
+  if (address >= kHighest || size > kHighest - address) return false;
+  pages.begin = address / kPage_bytes * kPage_bytes;
+  pages.end = (address + size + kPage_bytes - 1) / kPage_bytes * kPage_bytes;
+  return true;
+}
+
+bool is_free(const std::map<uint64_t, uint64_t>& taken, const Range& range) {
+  auto next = taken.lower_bound(range.end);  // the first that begins at or after our end
+  return next == taken.begin() || std::prev(next)->second <= range.begin;
+}
+
+// The lowest free range of `size` bytes at or above `from`, below kHighest; 0 if there is none.
+uint64_t free_range_above(const std::map<uint64_t, uint64_t>& taken, uint64_t from, uint64_t size) {
+  uint64_t candidate = from;
+  auto next = taken.upper_bound(from);
+  if (next != taken.begin()) candidate = std::max(candidate, std::prev(next)->second);
+  for (; next != taken.end() && next->first - candidate < size; ++next) candidate = next->second;
+  return candidate < kHighest && size <= kHighest - candidate ? candidate : 0;
+}
+
+}  // namespace
+
+uint64_t ImagePlacer::place(uint32_t image, uint64_t preferred, uint64_t size_bytes) {
+  if (auto it = placed_.find(image); it != placed_.end()) return it->second;
+  const uint64_t size = std::min(size_bytes, kMaxPlaced_bytes);
+  Range range;
+  uint64_t address = preferred;
+  if (!pages_of(preferred, size, range) || !is_free(taken_, range)) {
+    // Congruent to the preferred address, so that offsets within a page read as they did.
+    const uint64_t in_page = preferred % kPage_bytes;
+    pages_of(in_page, size, range);
+    const uint64_t length = range.end - range.begin;
+    const uint64_t from = std::max(preferred - in_page, kLowest);
+    uint64_t begin = free_range_above(taken_, from, length);
+    if (begin == 0) begin = free_range_above(taken_, kLowest, length);
+    address = begin + in_page;
+    range = {begin, begin + length};
+  }
+  taken_.emplace(range.begin, range.end);
+  placed_.emplace(image, address);
+  return address;
+}
+
+}  // namespace sentry_prof::profile

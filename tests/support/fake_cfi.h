@@ -1,0 +1,108 @@
+// Unwind information, stacks and address spaces made by hand, for tests of the walk.
+#pragma once
+
+#include "unwind/module_map.h"
+#include "unwind/row.h"
+#include "unwind/stack_snapshot.h"
+
+#include <initializer_list>
+#include <map>
+#include <vector>
+
+namespace sentry_prof::test {
+
+// Rows by address, as a test states them. What no row covers has NoCfi.
+class FakeCfi final : public unwind::CfiSource {
+ public:
+  // The row holds for [begin, end); its own begin and end are set to that.
+  void add(uint64_t begin, uint64_t end, unwind::Row row) {
+    row.begin = {begin};
+    row.end = {end};
+    answers_[begin] = {end, unwind::RowStatus::Found, row};
+  }
+  void add(uint64_t begin, uint64_t end, unwind::RowStatus status) {
+    answers_[begin] = {end, status, {}};
+  }
+
+  unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override {
+    ++lookups_;
+    auto after = answers_.upper_bound(pc.value);
+    if (after == answers_.begin()) return unwind::RowStatus::NoCfi;
+    const Answer& answer = (--after)->second;
+    if (pc.value >= answer.end) return unwind::RowStatus::NoCfi;
+    if (answer.status == unwind::RowStatus::Found) row = answer.row;
+    return answer.status;
+  }
+
+  int lookups() const { return lookups_; }
+
+ private:
+  struct Answer {
+    uint64_t end;
+    unwind::RowStatus status;
+    unwind::Row row;
+  };
+  std::map<uint64_t, Answer> answers_;
+  mutable int lookups_ = 0;
+};
+
+// DWARF numbers of x86-64, as the tests name them.
+inline constexpr unsigned kRax = 0, kRbx = 3, kRdi = 5, kRbp = 6, kRsp = 7, kR10 = 10, kRip = 16;
+
+// CFA = reg + offset, return address at CFA - 8: what every x86-64 function has at least.
+inline unwind::Row row_with_cfa(unsigned reg, int64_t offset) {
+  unwind::Row row;
+  row.cfa_kind = unwind::CfaKind::RegisterOffset;
+  row.cfa_register = static_cast<uint16_t>(reg);
+  row.cfa_offset = offset;
+  row.return_address_register = kRip;
+  row.rules[kRip] = {.kind = unwind::RuleKind::AtCfaOffset, .offset = -8};
+  return row;
+}
+
+inline unwind::Row saving(unwind::Row row, unsigned reg, int64_t offset_from_cfa) {
+  row.rules[reg] = {.kind = unwind::RuleKind::AtCfaOffset, .offset = offset_from_cfa};
+  return row;
+}
+
+inline unwind::Row root_row() {
+  unwind::Row row = row_with_cfa(kRsp, 8);
+  row.rules[kRip] = {.kind = unwind::RuleKind::Undefined};
+  return row;
+}
+
+// An expression that lives as long as the object.
+class Expression {
+ public:
+  Expression(std::initializer_list<int> bytes) {
+    for (int byte : bytes) bytes_.push_back(static_cast<std::byte>(byte));
+  }
+  operator Bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+// Words from `begin` upward.
+class FakeStack {
+ public:
+  FakeStack(uint64_t begin, std::vector<uint64_t> words)
+      : begin_(begin), words_(std::move(words)) {}
+  operator unwind::StackSnapshot() const {
+    return {RuntimeAddress{begin_}, std::as_bytes(std::span(words_))};
+  }
+
+ private:
+  uint64_t begin_;
+  std::vector<uint64_t> words_;
+};
+
+inline unwind::Registers registers_at(uint64_t pc, uint64_t sp, uint64_t fp) {
+  unwind::Registers registers;
+  registers.set(kRip, pc);
+  registers.set(kRsp, sp);
+  registers.set(kRbp, fp);
+  return registers;
+}
+
+}  // namespace sentry_prof::test

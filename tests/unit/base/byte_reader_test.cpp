@@ -1,8 +1,8 @@
 #include "base/byte_reader.h"
 
-#include <array>
-
 #include "support/catch2.h"
+
+#include <array>
 
 using sentry_prof::ByteReader;
 

@@ -196,9 +196,9 @@ class Walker {
 
   // Why a word outside the snapshot could not be read.
   Step ends_outside(RuntimeAddress address) {
-    const uint64_t snapshot_end = stack_.begin().value + stack_.size_bytes();
-    const bool was_cut = !has_left_snapshot_ && stack_.is_beyond_end(address) &&
-                         address.value - snapshot_end <= kStackReach_bytes;
+    const bool was_cut =
+        !has_left_snapshot_ && stack_.is_beyond_end(address) &&
+        address.value - stack_.begin().value <= stack_.size_bytes() + kStackReach_bytes;
     return ends(was_cut ? WalkEnd::StackTruncated : WalkEnd::BadMemory);
   }
 

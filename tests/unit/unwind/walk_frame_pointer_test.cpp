@@ -1,0 +1,82 @@
+// Code without unwind information: frame pointers, believed only where they make sense.
+#include "support/catch2.h"
+#include "unwind/walk.h"
+#include "walk_fixture.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+
+using Pcs = std::vector<uint64_t>;
+
+TEST_CASE("frame pointers lead through an image without CFI, and CFI takes over behind it") {
+  World w;
+  w.cfi.add(0x3000, 0x3100, saving(row_with_cfa(kRbp, 16), kRbp, -16));
+  w.cfi.add(0x4000, 0x4100, root_row());
+  const FakeStack stack(0x7000, {0, /*0x7008*/ 0x7020, at(0x10050), 0, /*0x7020*/ 0x7038,
+                                 at(0x3050), 0, /*0x7038*/ 0, at(0x4050)});
+  const Walk walk = w.walk(registers_at(at(0x10010), 0x7000, 0x7008), stack);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{0x10010, 0x10050, 0x3050, 0x4050});
+  CHECK(origins(walk) == std::vector{FrameOrigin::Leaf, FrameOrigin::FramePointer,
+                                     FrameOrigin::FramePointer, FrameOrigin::Cfi});
+  CHECK(walk.frames[1].image == kLibraryWithoutCfi);
+}
+
+TEST_CASE("frames of anonymous code carry their runtime address") {
+  World w;
+  w.cfi.add(0x4000, 0x4100, root_row());
+  const FakeStack stack(0x7000, {/*0x7000*/ 0, at(0x4050)});
+  const Walk walk = w.walk(registers_at(at(0x20010), 0x7000, 0x7000), stack);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{at(0x20010), 0x4050});
+  CHECK(walk.frames[0].image == kNoImage);
+  CHECK(w.unwinder.stats().cache_misses == 1);  // anonymous code is not looked up
+}
+
+TEST_CASE("an address that no row covers, in an image that has others, uses the frame pointer") {
+  World w;
+  w.cfi.add(0x4000, 0x4100, root_row());
+  const FakeStack stack(0x7000, {/*0x7000*/ 0, at(0x4050)});
+  CHECK(pcs(w.walk(registers_at(at(0x5000), 0x7000, 0x7000), stack)) == Pcs{0x5000, 0x4050});
+}
+
+TEST_CASE("a frame pointer that is none ends the walk: NoUnwindInfo") {
+  World w;
+  const FakeStack stack(0x7000, {0x7010, at(0x1050), 0x7020, 0x1234});
+  const auto end_with = [&](uint64_t fp) {
+    const Walk walk = w.walk(registers_at(at(0x10010), 0x7000, fp), stack);
+    CHECK(pcs(walk) == Pcs{0x10010});
+    return end_of(walk);
+  };
+  CHECK(end_with(0) == "no_unwind_info");               // the end of a chain
+  CHECK(end_with(0x6ff8) == "no_unwind_info");          // below the stack pointer
+  CHECK(end_with(0x7004) == "no_unwind_info");          // unaligned
+  CHECK(end_with(0x7010) == "no_unwind_info");          // leads to no code
+  CHECK(end_with(0x55aa00000000) == "no_unwind_info");  // not on the stack
+  CHECK(end_with(UINT64_MAX - 7) == "no_unwind_info");
+}
+
+TEST_CASE("a frame pointer just above the copied bytes: StackTruncated") {
+  World w;
+  const FakeStack stack(0x7000, {0, 0});
+  CHECK(end_of(w.walk(registers_at(at(0x10010), 0x7000, 0x7100), stack)) == "stack_truncated");
+  CHECK(end_of(w.walk(registers_at(at(0x10010), 0x7000, 0x7008), stack)) == "stack_truncated");
+}
+
+TEST_CASE("a chain of frame pointers that goes back ends") {
+  World w;
+  const FakeStack stack(0x7000, {/*0x7000*/ 0x7000, at(0x10050)});
+  const Walk walk = w.walk(registers_at(at(0x10010), 0x7000, 0x7000), stack);
+  CHECK(end_of(walk) == "no_unwind_info");
+  CHECK(pcs(walk) == Pcs{0x10010, 0x10050});
+}
+
+TEST_CASE("registers saved by code without unwind information are not guessed") {
+  World w;
+  w.cfi.add(0x3000, 0x3100, row_with_cfa(kRbx, 16));
+  Registers registers = registers_at(at(0x10010), 0x7000, 0x7000);
+  registers.set(kRbx, 0x7000);
+  const Walk walk = w.walk(registers, FakeStack(0x7000, {0, at(0x3050), 0, at(0x3050)}));
+  CHECK(end_of(walk) == "unknown_register");
+  CHECK(pcs(walk) == Pcs{0x10010, 0x3050});
+}

@@ -1,0 +1,148 @@
+// Walks over rows, expressions, registers and stacks that the fuzzer makes up. Nothing may crash,
+// read outside the stack or run on; and what comes out keeps the promises of walk.h.
+#include "base/byte_reader.h"
+#include "unwind/walk.h"
+
+#include <cstdlib>
+#include <vector>
+
+using namespace sentry_prof;
+using namespace sentry_prof::unwind;
+
+namespace {
+
+constexpr uint64_t kStackBegin = 0x7ffc00001000;
+constexpr uint64_t kTextBegin = 0x400000;
+constexpr size_t kMaxRows = 8;
+
+// Every sixteenth byte of the text has a row; address / 16 picks which.
+class FuzzedCfi final : public CfiSource {
+ public:
+  explicit FuzzedCfi(ByteReader& input) {
+    const size_t count = 1 + input.u8() % kMaxRows;
+    for (size_t i = 0; i < count; ++i) add(input);
+  }
+
+  RowStatus row_at(LinkAddress pc, Row& row) const override {
+    const Answer& answer = answers_[(pc.value / 16) % answers_.size()];
+    if (answer.status == RowStatus::Found) row = answer.row;
+    return answer.status;
+  }
+
+ private:
+  struct Answer {
+    RowStatus status = RowStatus::NoCfi;
+    Row row;
+  };
+
+  void add(ByteReader& input) {
+    Answer& answer = answers_.emplace_back();
+    // Mostly rows: the other answers are short.
+    const uint8_t choice = input.u8();
+    answer.status = choice < 240 ? RowStatus::Found : static_cast<RowStatus>(choice % 5);
+    Row& row = answer.row;
+    row.cfa_kind = static_cast<CfaKind>(input.u8() % 3);
+    row.cfa_register = input.u8() % (kRegisterCount + 2);
+    row.cfa_offset = offset(input);
+    row.cfa_expression = expression(input);
+    row.return_address_register = input.u8() % (kRegisterCount + 1);
+    row.is_signal_frame = input.u8() % 4 == 0;
+    for (uint8_t rules = input.u8() % 8; rules > 0; --rules) {
+      row.rules[input.u8() % kRegisterCount] = rule(input);
+    }
+  }
+
+  static RegisterRule rule(ByteReader& input) {
+    RegisterRule result;
+    result.kind = static_cast<RuleKind>(input.u8() % 8);
+    result.source_register = input.u8();
+    result.offset = offset(input);
+    result.expression = expression(input);
+    return result;
+  }
+
+  // Small multiples of eight are what gets anywhere; the rest is for the checks.
+  static int64_t offset(ByteReader& input) {
+    const uint8_t choice = input.u8();
+    return choice == 0 ? input.i64() : int64_t{static_cast<int8_t>(choice)} * 8;
+  }
+
+  static Bytes expression(ByteReader& input) {
+    const uint8_t size = input.u8();
+    return input.bytes(size % 32);
+  }
+
+  std::vector<Answer> answers_;
+};
+
+// Registers and stack words that point at the stack or into the text more often than chance would.
+uint64_t word(ByteReader& input) {
+  const uint8_t choice = input.u8();
+  if (choice < 100) return kStackBegin + uint64_t{input.u8()} * 8;
+  if (choice < 200) return kTextBegin + input.u16();
+  return input.u64();
+}
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void check(const Walk& walk, const ModuleMap& modules) {
+  require(static_cast<size_t>(walk.end) < kWalkEndCount);
+  require(walk.frames.size() <= kMaxFrames);
+  for (const WalkedFrame& frame : walk.frames) {
+    require((&frame == walk.frames.data()) == (frame.origin == FrameOrigin::Leaf));
+    const uint64_t lookup_pc = frame.pc_is_exact ? frame.pc : frame.pc - 1;
+    require(modules.find({lookup_pc}) != nullptr);  // biases are zero here
+  }
+}
+
+bool are_equal(const std::vector<WalkedFrame>& a, std::span<const WalkedFrame> b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].pc != b[i].pc || a[i].image != b[i].image || a[i].origin != b[i].origin) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  ByteReader input(std::as_bytes(std::span(data, size)));
+  const Arch arch = input.u8() % 4 == 0 ? Arch::Aarch64 : Arch::X86_64;
+  const FuzzedCfi cfi(input);
+
+  ModuleMap modules;
+  modules.insert({{kTextBegin}, {kTextBegin + 0x8000}, {}, 1, &cfi});
+  modules.insert({{kTextBegin + 0x9000}, {kTextBegin + 0xa000}, {}, 2, nullptr});
+  modules.insert({{kTextBegin + 0xb000}, {kTextBegin + 0xc000}, {}, kNoImage, &cfi});
+
+  Registers registers;
+  for (unsigned reg = 0; reg < kRegisterCount; ++reg) {
+    if (input.u8() % 4 != 0) registers.set(reg, word(input));
+  }
+  if (input.u8() % 8 != 0) registers.set(arch_registers(arch).stack_pointer, kStackBegin);
+
+  std::vector<uint64_t> words;
+  while (input.remaining() > 0 && input.ok() && words.size() < 512) words.push_back(word(input));
+  Bytes bytes = std::as_bytes(std::span(words));
+  // An exact allocation, so that the sanitizer sees a read one byte too far.
+  const std::vector<std::byte> copy(bytes.begin(), bytes.end());
+
+  static Unwinder small_cache(Arch::X86_64, 0);
+  Unwinder unwinder(arch, 4096);
+  const StackSnapshot stack({kStackBegin}, copy);
+  const Walk cold = unwinder.walk(registers, stack, modules);
+  check(cold, modules);
+  const std::vector<WalkedFrame> frames(cold.frames.begin(), cold.frames.end());
+  const WalkEnd end = cold.end;
+
+  // The cache changes nothing but the time.
+  const Walk warm = unwinder.walk(registers, stack, modules);
+  require(warm.end == end && are_equal(frames, warm.frames));
+  if (arch == Arch::X86_64) {
+    const Walk uncached = small_cache.walk(registers, stack, modules);
+    require(uncached.end == end && are_equal(frames, uncached.frames));
+  }
+  return 0;
+}

@@ -2,16 +2,17 @@
 // Sources: DWARF 5, section 6.4; LSB 5.0 Core, section 10.6 (.eh_frame, .eh_frame_hdr).
 #pragma once
 
-#include <bit>
-#include <memory>
-#include <vector>
-
 #include "base/address.h"
 #include "base/byte_source.h"
 #include "elf/layout.h"
 #include "sentry_prof/result.h"
 #include "unwind/registers.h"
 #include "unwind/row.h"
+
+#include <bit>
+#include <functional>
+#include <memory>
+#include <vector>
 
 namespace sentry_prof::elf {
 
@@ -24,28 +25,37 @@ struct CfiSection {
 struct CfiSections {
   bool is_64_bit = true;
   std::endian order = std::endian::little;
-  LinkAddress entry;           // e_entry: an address right behind it without CFI is RowStatus::Root
-  CfiSection eh_frame;         // empty bytes: absent
+  LinkAddress entry;    // e_entry: an address right behind it without CFI is RowStatus::Root
+  CfiSection eh_frame;  // empty bytes: absent
   CfiSection eh_frame_hdr;
   CfiSection debug_frame;
-  LinkAddress text;            // base for DW_EH_PE_textrel; zero if unknown
+  LinkAddress text;  // base for DW_EH_PE_textrel; zero if unknown
 };
 
-// Copies the sections out of the file. An image without any CFI gives empty sections, not an error.
+// Copies the sections out of the file; .eh_frame also by what .eh_frame_hdr says of it, for files
+// without section headers. An image without any CFI gives empty sections, not an error. Io: the
+// file ended early or cannot be read. LimitExceeded: a section of more than 512 MiB.
 Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout);
 
+// Cheap to make: only the head of .eh_frame_hdr is read. Where that has a search table, the table
+// is used as long as its answers hold; else, and for the first address that it does not know, the
+// section is read once and an index built (16 bytes an FDE). Otherwise nothing is allocated. One
+// thread at a time, also for the const functions.
 class CfiTable final : public unwind::CfiSource {
  public:
   explicit CfiTable(CfiSections sections);
   ~CfiTable() override;
 
+  // .eh_frame first, then .debug_frame. Found; NoCfi; Root: no row in either, but at most 63 bytes
+  // behind the entry point; Malformed or Unsupported: what covers `pc`, or may have, cannot be
+  // used.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
 
-  // For tests and tools: calls `visit(begin, end)` for every FDE, in file order.
-  template <typename Visit>
-  void for_each_fde(Visit&& visit) const;
+  // For tests and tools: visits every FDE that can be read, .eh_frame's first, in file order; those
+  // that cover nothing have begin == end.
+  void for_each_fde(const std::function<void(LinkAddress begin, LinkAddress end)>& visit) const;
 
-  uint64_t memory_bytes() const;  // what this table holds
+  uint64_t memory_bytes() const;  // what this table holds: sections and index
 
  private:
   struct Impl;

@@ -1,0 +1,127 @@
+#include "elf/cfi_entry.h"
+
+#include <algorithm>
+
+namespace sentry_prof::elf {
+
+namespace {
+
+constexpr uint32_t kLengthOf64BitFormat = 0xffff'ffff;  // DWARF 5, section 7.4
+constexpr uint32_t kFirstReservedLength = 0xffff'fff0;
+
+// .eh_frame's CIE pointer counts backwards from its own field, and zero marks a CIE. It has four
+// bytes also in the 64-bit format (LSB 5.0, table 10-5), unlike that of .debug_frame.
+void read_eh_frame_id(ByteReader& reader, Entry& entry) {
+  const uint64_t field = reader.position();
+  const uint32_t distance = reader.u32();
+  entry.kind = distance == 0 ? EntryKind::Cie : EntryKind::Fde;
+  entry.cie_offset = distance <= field ? field - distance : ~uint64_t{0};
+}
+
+void read_debug_frame_id(ByteReader& reader, bool is_64_bit_format, Entry& entry) {
+  const uint64_t id = is_64_bit_format ? reader.u64() : reader.u32();
+  const uint64_t cie_id = is_64_bit_format ? ~uint64_t{0} : 0xffff'ffff;
+  entry.kind = id == cie_id ? EntryKind::Cie : EntryKind::Fde;
+  entry.cie_offset = id;
+}
+
+}  // namespace
+
+ByteReader FrameSection::reader(uint64_t begin, uint64_t end) const {
+  const auto size = static_cast<size_t>(std::min<uint64_t>(end, bytes.size()));
+  ByteReader result(bytes.first(size), order);
+  result.seek(begin);
+  return result;
+}
+
+uint64_t Entry::head_end() const { return body + std::min(CfiLimits::kHeadBytes, end - body); }
+
+CfiStatus read_entry(const FrameSection& section, uint64_t offset, Entry& entry) {
+  ByteReader reader = section.reader(offset, section.bytes.size());
+  uint64_t length = reader.u32();
+  const bool is_64_bit_format = length == kLengthOf64BitFormat;
+  if (is_64_bit_format) {
+    length = reader.u64();
+  } else if (length >= kFirstReservedLength) {
+    return CfiStatus::Malformed;
+  }
+  if (!reader.ok() || length > reader.remaining()) return CfiStatus::Malformed;
+  entry = {EntryKind::Empty, offset, reader.position(), reader.position() + length, 0};
+  const unsigned id_bytes = is_64_bit_format && !section.is_eh_frame ? 8 : 4;
+  if (length < id_bytes) return CfiStatus::Ok;
+  if (section.is_eh_frame) {
+    read_eh_frame_id(reader, entry);
+  } else {
+    read_debug_frame_id(reader, is_64_bit_format, entry);
+  }
+  entry.body = reader.position();
+  return CfiStatus::Ok;
+}
+
+PointerBases pointer_bases(const FrameSection& section, const Cie& cie,
+                           std::optional<uint64_t> function) {
+  return {cie.address_size_bytes, section.address, section.text, std::nullopt, function};
+}
+
+namespace {
+
+CfiStatus read_range(ByteReader& reader, const PointerBases& bases, uint8_t encoding, Fde& fde) {
+  CfiStatus status = read_pointer(reader, encoding, bases, fde.begin);
+  if (status != CfiStatus::Ok) return status;
+  uint64_t length_bytes = 0;
+  status = read_length(reader, encoding, bases, length_bytes);
+  // A range that wraps covers nothing: linkers leave -1 or -2 as the address of discarded
+  // functions.
+  const uint64_t last = address_mask(bases.address_size_bytes);
+  fde.end = length_bytes <= last - fde.begin ? fde.begin + length_bytes : fde.begin;
+  return status;
+}
+
+}  // namespace
+
+CfiStatus read_fde(const FrameSection& section, const Entry& entry, const Cie& cie, Fde& fde) {
+  ByteReader reader = section.reader(entry.body, entry.head_end());
+  fde.offset = entry.offset;
+  const PointerBases bases = pointer_bases(section, cie, std::nullopt);
+  const CfiStatus status = read_range(reader, bases, cie.fde_encoding, fde);
+  if (status != CfiStatus::Ok) return status;
+  const uint64_t augmentation_bytes = cie.has_augmentation_length ? reader.uleb128() : 0;
+  if (!reader.ok() || augmentation_bytes > entry.end - reader.position()) {
+    return CfiStatus::Malformed;
+  }
+  fde.program = {reader.position() + augmentation_bytes, entry.end};
+  return CfiStatus::Ok;
+}
+
+void FdeScanner::note(CfiStatus status) {
+  if (problem_ == CfiStatus::Ok) problem_ = status;
+}
+
+CfiStatus FdeScanner::read(const Entry& entry, Fde& fde) {
+  if (!has_cie_ || cie_.offset != entry.cie_offset) {
+    cie_status_ = read_cie(section_, entry.cie_offset, cie_);
+    cie_.offset = entry.cie_offset;
+    has_cie_ = true;
+  }
+  return cie_status_ == CfiStatus::Ok ? read_fde(section_, entry, cie_, fde) : cie_status_;
+}
+
+bool FdeScanner::next(Fde& fde) {
+  while (offset_ < section_.bytes.size()) {
+    Entry entry;
+    const CfiStatus status = read_entry(section_, offset_, entry);
+    if (status != CfiStatus::Ok) {
+      note(status);
+      offset_ = section_.bytes.size();  // without its length, the next entry cannot be found
+      return false;
+    }
+    offset_ = entry.end;
+    if (entry.kind != EntryKind::Fde) continue;
+    const CfiStatus fde_status = read(entry, fde);
+    if (fde_status == CfiStatus::Ok) return true;
+    note(fde_status);
+  }
+  return false;
+}
+
+}  // namespace sentry_prof::elf

@@ -1,0 +1,118 @@
+// The entries of .eh_frame and .debug_frame: CIEs and FDEs.
+// Sources: DWARF 5, section 6.4.1 (and DWARF 2-4 for older versions); LSB 5.0 Core, section 10.6.1.
+#pragma once
+
+#include "base/byte_reader.h"
+#include "elf/cfi_pointer.h"
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+
+namespace sentry_prof::elf {
+
+// Limits far above what 4.7 million FDEs of 3,232 real files hold: longest program 60,755 bytes,
+// highest register 32, one nested remember_state, longest expression 14 bytes.
+struct CfiLimits {
+  static constexpr uint64_t kProgramBytes = 1 << 20;
+  static constexpr uint64_t kRegister = 127;
+  static constexpr unsigned kRememberDepth = 16;
+  static constexpr uint64_t kExpressionBytes = 1024;
+  // Before its program an entry holds some 30 bytes. The limit keeps the padded LEB128 numbers of a
+  // hostile CIE from being walked once for each of its FDEs.
+  static constexpr uint64_t kHeadBytes = 512;
+};
+
+// A section of call frame information, and what is needed to read it. Offsets count from its start.
+struct FrameSection {
+  Bytes bytes;  // owned by someone who outlives this
+  uint64_t address = 0;
+  std::endian order = std::endian::little;
+  uint8_t address_size_bytes = 8;  // of the ELF class; a CIE of version 4 states its own
+  bool is_eh_frame = true;
+  std::optional<uint64_t> text;  // base of DW_EH_PE_textrel
+
+  // A reader for [begin, end) whose positions are section offsets.
+  ByteReader reader(uint64_t begin, uint64_t end) const;
+};
+
+// [begin, end) of a program's instructions, as section offsets.
+struct ProgramRange {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+enum class EntryKind : uint8_t { Cie, Fde, Empty };
+
+// The frame of one entry: what its length and id fields say.
+struct Entry {
+  EntryKind kind = EntryKind::Empty;
+  uint64_t offset = 0;
+  uint64_t body = 0;        // behind the id
+  uint64_t end = 0;         // of this entry: the next one's offset; <= the section's size
+  uint64_t cie_offset = 0;  // of an FDE; not checked
+
+  // Where a reader of what stands before the program has to stop.
+  uint64_t head_end() const;
+};
+
+struct Cie {
+  uint64_t offset = 0;
+  uint64_t code_alignment = 1;
+  int64_t data_alignment = 1;
+  uint8_t return_address_register = 0;
+  uint8_t address_size_bytes = 8;
+  uint8_t fde_encoding = pointer_encoding::kAbsolute;
+  bool has_augmentation_length = false;  // augmentation 'z'
+  bool is_signal_frame = false;          // augmentation 'S'
+  ProgramRange program;
+};
+
+struct Fde {
+  uint64_t offset = 0;
+  uint64_t begin = 0;  // link addresses; begin == end for an FDE that covers nothing
+  uint64_t end = 0;
+  ProgramRange program;
+
+  bool covers(uint64_t pc) const { return begin <= pc && pc < end; }
+};
+
+// Malformed where the entry does not fit into the section. Entries of length zero (terminators; the
+// linker may leave some in the middle) and those too short for an id are Empty.
+CfiStatus read_entry(const FrameSection& section, uint64_t offset, Entry& entry);
+
+// Parses the CIE at `offset`.
+CfiStatus read_cie(const FrameSection& section, uint64_t offset, Cie& cie);
+
+// Parses the FDE `entry`, whose CIE is `cie`.
+CfiStatus read_fde(const FrameSection& section, const Entry& entry, const Cie& cie, Fde& fde);
+
+// Bases for pointers in an FDE that begins at `function`, if that is known already.
+PointerBases pointer_bases(const FrameSection& section, const Cie& cie,
+                           std::optional<uint64_t> function);
+
+// Walks the FDEs of a section in file order, without memory of its own.
+class FdeScanner {
+ public:
+  explicit FdeScanner(const FrameSection& section) : section_(section) {}
+
+  // The next FDE that can be read; false at the end, or where the chain of lengths breaks.
+  bool next(Fde& fde);
+
+  // Ok if everything so far could be read, else the first thing that could not.
+  CfiStatus problem() const { return problem_; }
+
+ private:
+  CfiStatus read(const Entry& entry, Fde& fde);
+  void note(CfiStatus status);
+
+  const FrameSection& section_;
+  uint64_t offset_ = 0;
+  CfiStatus problem_ = CfiStatus::Ok;
+  // Neighbouring FDEs share a CIE.
+  Cie cie_;
+  CfiStatus cie_status_ = CfiStatus::Ok;
+  bool has_cie_ = false;
+};
+
+}  // namespace sentry_prof::elf

@@ -1,0 +1,48 @@
+#include "elf/cfi_index.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace sentry_prof::elf {
+
+namespace {
+
+// Linkers do not let FDEs overlap; a hostile file must not make a search linear.
+constexpr size_t kMaxOverlap = 8;
+
+}  // namespace
+
+void FdeIndex::build(const FrameSection& section, size_t max_fdes) {
+  is_built_ = true;
+  FdeScanner scanner(section);
+  Fde fde;
+  while (scanner.next(fde)) {
+    if (fde.begin == fde.end) continue;
+    if (items_.size() == max_fdes || fde.offset > UINT32_MAX) {
+      problem_ = CfiStatus::Unsupported;
+      break;
+    }
+    const uint64_t length_bytes = std::min<uint64_t>(fde.end - fde.begin, UINT32_MAX);
+    items_.push_back(
+        {fde.begin, static_cast<uint32_t>(length_bytes), static_cast<uint32_t>(fde.offset)});
+  }
+  if (problem_ == CfiStatus::Ok) problem_ = scanner.problem();
+  items_.shrink_to_fit();
+  // Descending offsets for equal addresses: find() meets the first in the file first.
+  std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+    return std::tie(a.begin, b.offset) < std::tie(b.begin, a.offset);
+  });
+}
+
+std::optional<uint64_t> FdeIndex::find(uint64_t pc) const {
+  const auto behind = std::upper_bound(items_.begin(), items_.end(), pc,
+                                       [](uint64_t a, const Item& b) { return a < b.begin; });
+  const auto before = static_cast<size_t>(behind - items_.begin());
+  for (size_t i = 1; i <= std::min(before, kMaxOverlap); ++i) {
+    const Item& item = items_[before - i];
+    if (item.may_cover(pc)) return item.offset;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sentry_prof::elf

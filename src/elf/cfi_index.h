@@ -1,0 +1,47 @@
+// A sorted index of a section's FDEs, made by reading all of it once.
+#pragma once
+
+#include "elf/cfi_entry.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace sentry_prof::elf {
+
+// 16 bytes for each FDE. FDEs that cover nothing are left out.
+class FdeIndex {
+ public:
+  // 64 MiB of index. The largest .eh_frame known (a browser's) has a quarter of it.
+  static constexpr size_t kMaxFdes = size_t{1} << 22;
+
+  bool is_built() const { return is_built_; }
+  // Linear in the section, plus the sort. FDEs past `max_fdes` are not found later.
+  void build(const FrameSection& section, size_t max_fdes = kMaxFdes);
+
+  // Section offset of the FDE that covers pc; where several overlap, the last that begins at or
+  // before it, and of two that begin together the first in the file.
+  std::optional<uint64_t> find(uint64_t pc) const;
+
+  // Why an address may be missing although its FDE is there; Ok if there is no reason.
+  CfiStatus problem() const { return problem_; }
+
+  uint64_t memory_bytes() const { return items_.capacity() * sizeof(Item); }
+
+ private:
+  struct Item {
+    uint64_t begin;
+    uint32_t length_bytes;  // UINT32_MAX: that or more; the FDE itself knows
+    uint32_t offset;
+
+    bool may_cover(uint64_t pc) const {
+      return length_bytes == UINT32_MAX || pc - begin < length_bytes;
+    }
+  };
+
+  std::vector<Item> items_;
+  CfiStatus problem_ = CfiStatus::Ok;
+  bool is_built_ = false;
+};
+
+}  // namespace sentry_prof::elf

@@ -1,0 +1,67 @@
+#include "elf/cfi_lookup.h"
+
+#include "elf/cfi_program.h"
+
+namespace sentry_prof::elf {
+
+using unwind::Row;
+using unwind::RowStatus;
+
+namespace {
+
+RowStatus to_row_status(CfiStatus status, RowStatus if_ok) {
+  switch (status) {
+    case CfiStatus::Malformed:
+      return RowStatus::Malformed;
+    case CfiStatus::Unsupported:
+      return RowStatus::Unsupported;
+    case CfiStatus::Ok:
+      break;
+  }
+  return if_ok;
+}
+
+}  // namespace
+
+RowStatus FrameLookup::row_at(uint64_t pc, Row& row) {
+  if (section_.bytes.empty()) return RowStatus::NoCfi;
+  Cie cie;
+  Fde fde;
+  const RowStatus status = find(pc, cie, fde);
+  if (status != RowStatus::Found) return status;
+  return to_row_status(evaluate_row(section_, cie, fde, pc, row), RowStatus::Found);
+}
+
+RowStatus FrameLookup::find(uint64_t pc, Cie& cie, Fde& fde) {
+  if (!index_.is_built()) {
+    if (table_ && find_by_table(pc, cie, fde)) return RowStatus::Found;
+    // A gap in the table, or a table that is wrong: the section itself tells which.
+    index_.build(section_);
+  }
+  return find_by_index(pc, cie, fde);
+}
+
+bool FrameLookup::find_by_table(uint64_t pc, Cie& cie, Fde& fde) const {
+  const std::optional<uint64_t> address = table_->find(pc);
+  if (!address) return false;
+  const uint64_t offset = *address - section_.address;  // a wrapped one is past the end
+  return read_covering(offset, pc, cie, fde) == RowStatus::Found;
+}
+
+RowStatus FrameLookup::find_by_index(uint64_t pc, Cie& cie, Fde& fde) {
+  const std::optional<uint64_t> offset = index_.find(pc);
+  if (!offset) return to_row_status(index_.problem(), RowStatus::NoCfi);
+  return read_covering(*offset, pc, cie, fde);
+}
+
+RowStatus FrameLookup::read_covering(uint64_t offset, uint64_t pc, Cie& cie, Fde& fde) const {
+  Entry entry;
+  CfiStatus status = read_entry(section_, offset, entry);
+  if (status == CfiStatus::Ok && entry.kind != EntryKind::Fde) status = CfiStatus::Malformed;
+  if (status == CfiStatus::Ok) status = read_cie(section_, entry.cie_offset, cie);
+  if (status == CfiStatus::Ok) status = read_fde(section_, entry, cie, fde);
+  if (status != CfiStatus::Ok) return to_row_status(status, RowStatus::Found);
+  return fde.covers(pc) ? RowStatus::Found : RowStatus::NoCfi;
+}
+
+}  // namespace sentry_prof::elf

@@ -1,0 +1,37 @@
+// From an address to its FDE and row, in one section.
+#pragma once
+
+#include "elf/cfi_entry.h"
+#include "elf/cfi_index.h"
+#include "elf/cfi_search_table.h"
+#include "unwind/row.h"
+
+#include <optional>
+
+namespace sentry_prof::elf {
+
+// Uses the linker's search table while its answers hold, and for the first address that it has no
+// good answer for builds an index of its own, which then serves all. Not for use by two threads.
+class FrameLookup {
+ public:
+  FrameLookup(const FrameSection& section, std::optional<SearchTable> table)
+      : section_(section), table_(table) {}
+
+  // Never Root. A row is filled only if Found.
+  unwind::RowStatus row_at(uint64_t pc, unwind::Row& row);
+
+  const FrameSection& section() const { return section_; }
+  uint64_t memory_bytes() const { return index_.memory_bytes(); }
+
+ private:
+  unwind::RowStatus find(uint64_t pc, Cie& cie, Fde& fde);
+  bool find_by_table(uint64_t pc, Cie& cie, Fde& fde) const;
+  unwind::RowStatus find_by_index(uint64_t pc, Cie& cie, Fde& fde);
+  unwind::RowStatus read_covering(uint64_t offset, uint64_t pc, Cie& cie, Fde& fde) const;
+
+  FrameSection section_;
+  std::optional<SearchTable> table_;
+  FdeIndex index_;
+};
+
+}  // namespace sentry_prof::elf

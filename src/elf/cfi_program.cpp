@@ -1,0 +1,397 @@
+#include "elf/cfi_program.h"
+
+#include "base/checked.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace sentry_prof::elf {
+
+namespace {
+
+using unwind::CfaKind;
+using unwind::kRegisterCount;
+using unwind::RegisterRule;
+using unwind::Row;
+using unwind::RuleKind;
+
+// DW_CFA_*. The first three carry an operand in their low six bits.
+enum Opcode : uint8_t {
+  kAdvanceLoc = 0x40,
+  kOffset = 0x80,
+  kRestore = 0xc0,
+  kNop = 0x00,
+  kSetLoc = 0x01,
+  kAdvanceLoc1 = 0x02,
+  kAdvanceLoc2 = 0x03,
+  kAdvanceLoc4 = 0x04,
+  kOffsetExtended = 0x05,
+  kRestoreExtended = 0x06,
+  kUndefined = 0x07,
+  kSameValue = 0x08,
+  kRegister = 0x09,
+  kRememberState = 0x0a,
+  kRestoreState = 0x0b,
+  kDefCfa = 0x0c,
+  kDefCfaRegister = 0x0d,
+  kDefCfaOffset = 0x0e,
+  kDefCfaExpression = 0x0f,
+  kExpression = 0x10,
+  kOffsetExtendedSf = 0x11,
+  kDefCfaSf = 0x12,
+  kDefCfaOffsetSf = 0x13,
+  kValOffset = 0x14,
+  kValOffsetSf = 0x15,
+  kValExpression = 0x16,
+  kMipsAdvanceLoc8 = 0x1d,
+  kAarch64NegateRaState = 0x2d,  // on SPARC, which is not handled: GNU_window_save
+  kGnuArgsSize = 0x2e,
+  kGnuNegativeOffsetExtended = 0x2f,
+};
+
+constexpr unsigned kAarch64RaSignState = 34;                         // AADWARF64, section 4.1
+constexpr std::array<std::byte, 1> kLiteralOne = {std::byte{0x31}};  // DW_OP_lit1
+
+class RowProgram {
+ public:
+  RowProgram(const FrameSection& section, const Cie& cie, const Fde& fde, uint64_t pc)
+      : section_(section), cie_(cie), fde_(fde), pc_(pc), reader_(section.reader(0, 0)) {}
+
+  CfiStatus run(Row& row);
+
+ private:
+  void run(const ProgramRange& program);
+  void step();
+  void step_location(uint8_t opcode);
+  void step_cfa(uint8_t opcode);
+  void step_rule(uint8_t opcode);
+  void step_other(uint8_t opcode);
+
+  void advance(uint64_t factored);
+  void set_location();
+  void move_to(uint64_t location);
+
+  void define_cfa(uint64_t reg, int64_t offset);
+  void change_cfa(std::optional<uint64_t> reg, std::optional<int64_t> offset);
+  void define_cfa_expression();
+
+  void set_rule(uint64_t reg, const RegisterRule& rule);
+  void set_plain(uint64_t reg, RuleKind kind) { set_rule(reg, {kind, 0, 0, {}}); }
+  void set_offset(uint64_t reg, RuleKind kind, int64_t offset);
+  void set_expression(uint64_t reg, RuleKind kind);
+  void set_register(uint64_t reg, uint64_t source);
+  void restore_rule(uint64_t reg);
+  void remember();
+  void restore();
+  void negate_ra_state();
+
+  uint64_t read_register() { return reader_.uleb128(); }
+  int64_t read_offset();
+  int64_t read_factored();
+  int64_t read_factored_signed() { return factored(reader_.sleb128()); }
+  int64_t factored(int64_t operand);
+  int64_t to_signed(uint64_t operand);
+  Bytes read_expression();
+  bool check_register(uint64_t reg);
+  CfiStatus check_result() const;
+
+  void fail(CfiStatus status) {
+    if (status_ == CfiStatus::Ok) status_ = status;
+  }
+
+  const FrameSection& section_;
+  const Cie& cie_;
+  const Fde& fde_;
+  const uint64_t pc_;
+  ByteReader reader_;
+  CfiStatus status_ = CfiStatus::Ok;
+  bool is_initial_ = true;     // running the CIE's instructions
+  bool reached_next_ = false;  // the row of pc_ is complete
+  Row row_;
+  Row initial_;
+  std::array<std::optional<Row>, CfiLimits::kRememberDepth> remembered_;
+  unsigned remembered_count_ = 0;
+};
+
+// --- Running ---
+
+CfiStatus RowProgram::run(Row& row) {
+  row_.begin = {fde_.begin};
+  row_.end = {fde_.end};
+  row_.return_address_register = cie_.return_address_register;
+  row_.is_signal_frame = cie_.is_signal_frame;
+  run(cie_.program);
+  initial_ = row_;
+  is_initial_ = false;
+  remembered_count_ = 0;
+  if (status_ == CfiStatus::Ok) run(fde_.program);
+  fail(check_result());
+  if (status_ == CfiStatus::Ok) row = row_;
+  return status_;
+}
+
+void RowProgram::run(const ProgramRange& program) {
+  if (program.end - program.begin > CfiLimits::kProgramBytes) return fail(CfiStatus::Unsupported);
+  reader_ = section_.reader(program.begin, program.end);
+  while (!reader_.at_end() && !reached_next_ && status_ == CfiStatus::Ok) {
+    step();
+    if (!reader_.ok()) fail(CfiStatus::Malformed);
+  }
+}
+
+// Registers that a Row has no place for can be read over, but not be what the walk stands on.
+CfiStatus RowProgram::check_result() const {
+  const bool has_cfa =
+      row_.cfa_kind != CfaKind::RegisterOffset || row_.cfa_register < kRegisterCount;
+  const bool has_return = row_.return_address_register < kRegisterCount;
+  return has_cfa && has_return ? CfiStatus::Ok : CfiStatus::Unsupported;
+}
+
+void RowProgram::step() {
+  const uint8_t opcode = reader_.u8();
+  const uint8_t operand = opcode & 0x3f;
+  switch (opcode & 0xc0) {
+    case kAdvanceLoc:
+      return advance(operand);
+    case kOffset:
+      return set_offset(operand, RuleKind::AtCfaOffset, read_factored());
+    case kRestore:
+      return restore_rule(operand);
+    default:
+      return step_location(opcode);
+  }
+}
+
+void RowProgram::step_location(uint8_t opcode) {
+  switch (opcode) {
+    case kNop:
+      return;
+    case kSetLoc:
+      return set_location();
+    case kAdvanceLoc1:
+      return advance(reader_.u8());
+    case kAdvanceLoc2:
+      return advance(reader_.u16());
+    case kAdvanceLoc4:
+      return advance(reader_.u32());
+    case kMipsAdvanceLoc8:
+      return advance(reader_.u64());
+    default:
+      return step_cfa(opcode);
+  }
+}
+
+void RowProgram::step_cfa(uint8_t opcode) {
+  switch (opcode) {
+    case kDefCfa: {
+      const uint64_t reg = read_register();
+      return define_cfa(reg, read_offset());
+    }
+    case kDefCfaSf: {
+      const uint64_t reg = read_register();
+      return define_cfa(reg, read_factored_signed());
+    }
+    case kDefCfaRegister:
+      return change_cfa(read_register(), std::nullopt);
+    case kDefCfaOffset:
+      return change_cfa(std::nullopt, read_offset());
+    case kDefCfaOffsetSf:
+      return change_cfa(std::nullopt, read_factored_signed());
+    case kDefCfaExpression:
+      return define_cfa_expression();
+    default:
+      return step_other(opcode);
+  }
+}
+
+void RowProgram::step_other(uint8_t opcode) {
+  switch (opcode) {
+    case kRememberState:
+      return remember();
+    case kRestoreState:
+      return restore();
+    case kAarch64NegateRaState:
+      return negate_ra_state();
+    case kGnuArgsSize:
+      reader_.uleb128();
+      return;  // matters only to landing pads
+    default:
+      return step_rule(opcode);
+  }
+}
+
+void RowProgram::step_rule(uint8_t opcode) {
+  if (opcode > kGnuNegativeOffsetExtended) return fail(CfiStatus::Unsupported);
+  const uint64_t reg = read_register();
+  switch (opcode) {
+    case kOffsetExtended:
+      return set_offset(reg, RuleKind::AtCfaOffset, read_factored());
+    case kOffsetExtendedSf:
+      return set_offset(reg, RuleKind::AtCfaOffset, read_factored_signed());
+    case kGnuNegativeOffsetExtended:
+      return set_offset(reg, RuleKind::AtCfaOffset, factored(-to_signed(reader_.uleb128())));
+    case kValOffset:
+      return set_offset(reg, RuleKind::ValCfaOffset, read_factored());
+    case kValOffsetSf:
+      return set_offset(reg, RuleKind::ValCfaOffset, read_factored_signed());
+    case kExpression:
+      return set_expression(reg, RuleKind::AtExpression);
+    case kValExpression:
+      return set_expression(reg, RuleKind::ValExpression);
+    case kUndefined:
+      return set_plain(reg, RuleKind::Undefined);
+    case kSameValue:
+      return set_plain(reg, RuleKind::SameValue);
+    case kRegister:
+      return set_register(reg, read_register());
+    case kRestoreExtended:
+      return restore_rule(reg);
+    default:
+      return fail(CfiStatus::Unsupported);
+  }
+}
+
+// --- Location ---
+
+void RowProgram::advance(uint64_t factored) {
+  uint64_t distance = 0;
+  uint64_t location = 0;
+  if (!checked_mul(factored, cie_.code_alignment, distance) ||
+      !checked_add(row_.begin.value, distance, location)) {
+    return fail(CfiStatus::Malformed);
+  }
+  move_to(location);
+}
+
+void RowProgram::set_location() {
+  uint64_t location = 0;
+  const PointerBases bases = pointer_bases(section_, cie_, fde_.begin);
+  const CfiStatus status = read_pointer(reader_, cie_.fde_encoding, bases, location);
+  if (status != CfiStatus::Ok) return fail(status);
+  move_to(location);
+}
+
+void RowProgram::move_to(uint64_t location) {
+  // Rows are in ascending order, and a CIE has but one.
+  if (!reader_.ok() || is_initial_ || location < row_.begin.value) {
+    return fail(CfiStatus::Malformed);
+  }
+  if (location <= pc_) {
+    row_.begin = {location};
+  } else {
+    row_.end = {std::min(location, fde_.end)};
+    reached_next_ = true;
+  }
+}
+
+// --- CFA ---
+
+void RowProgram::define_cfa(uint64_t reg, int64_t offset) {
+  if (!check_register(reg)) return;
+  row_.cfa_kind = CfaKind::RegisterOffset;
+  row_.cfa_register = static_cast<uint16_t>(reg);
+  row_.cfa_offset = offset;
+  row_.cfa_expression = {};
+}
+
+// Valid only while the CFA is a register and an offset (DWARF 5, section 6.4.2.2).
+void RowProgram::change_cfa(std::optional<uint64_t> reg, std::optional<int64_t> offset) {
+  if (row_.cfa_kind != CfaKind::RegisterOffset) return fail(CfiStatus::Malformed);
+  define_cfa(reg.value_or(row_.cfa_register), offset.value_or(row_.cfa_offset));
+}
+
+void RowProgram::define_cfa_expression() {
+  row_.cfa_kind = CfaKind::Expression;
+  row_.cfa_register = 0;
+  row_.cfa_offset = 0;
+  row_.cfa_expression = read_expression();
+}
+
+// --- Register rules ---
+
+void RowProgram::set_rule(uint64_t reg, const RegisterRule& rule) {
+  if (check_register(reg) && reg < kRegisterCount) row_.rules[reg] = rule;
+}
+
+void RowProgram::set_offset(uint64_t reg, RuleKind kind, int64_t offset) {
+  set_rule(reg, {kind, 0, offset, {}});
+}
+
+void RowProgram::set_expression(uint64_t reg, RuleKind kind) {
+  set_rule(reg, {kind, 0, 0, read_expression()});
+}
+
+void RowProgram::set_register(uint64_t reg, uint64_t source) {
+  if (!check_register(source)) return;
+  set_rule(reg, {RuleKind::Register, static_cast<uint16_t>(source), 0, {}});
+}
+
+void RowProgram::restore_rule(uint64_t reg) {
+  if (is_initial_) return fail(CfiStatus::Malformed);
+  if (reg < kRegisterCount) return set_rule(reg, initial_.rules[reg]);
+  check_register(reg);
+}
+
+void RowProgram::remember() {
+  if (remembered_count_ == remembered_.size()) return fail(CfiStatus::Unsupported);
+  remembered_[remembered_count_++] = row_;
+}
+
+// The CFA comes back as well, as all producers and consumers have it; the location does not.
+void RowProgram::restore() {
+  if (remembered_count_ == 0) return fail(CfiStatus::Malformed);
+  const LinkAddress begin = row_.begin;
+  row_ = *remembered_[--remembered_count_];
+  row_.begin = begin;
+}
+
+// RA_SIGN_STATE is 0 at first: the return address is not signed. The instruction flips it.
+void RowProgram::negate_ra_state() {
+  const bool is_signed = row_.rules[kAarch64RaSignState].kind == RuleKind::ValExpression;
+  set_rule(kAarch64RaSignState,
+           is_signed ? RegisterRule{} : RegisterRule{RuleKind::ValExpression, 0, 0, kLiteralOne});
+}
+
+// --- Operands ---
+
+bool RowProgram::check_register(uint64_t reg) {
+  if (reg > CfiLimits::kRegister) fail(CfiStatus::Unsupported);
+  return reg <= CfiLimits::kRegister;
+}
+
+int64_t RowProgram::to_signed(uint64_t operand) {
+  if (operand > static_cast<uint64_t>(INT64_MAX)) {
+    fail(CfiStatus::Malformed);
+    return 0;
+  }
+  return static_cast<int64_t>(operand);
+}
+
+int64_t RowProgram::read_offset() { return to_signed(reader_.uleb128()); }
+
+int64_t RowProgram::read_factored() { return factored(to_signed(reader_.uleb128())); }
+
+int64_t RowProgram::factored(int64_t operand) {
+  int64_t offset = 0;
+  if (!checked_mul(operand, cie_.data_alignment, offset)) fail(CfiStatus::Malformed);
+  return offset;
+}
+
+Bytes RowProgram::read_expression() {
+  const uint64_t size = reader_.uleb128();
+  if (size > CfiLimits::kExpressionBytes) {
+    fail(CfiStatus::Unsupported);
+    return {};
+  }
+  return reader_.bytes(size);
+}
+
+}  // namespace
+
+CfiStatus evaluate_row(const FrameSection& section, const Cie& cie, const Fde& fde, uint64_t pc,
+                       Row& row) {
+  return RowProgram(section, cie, fde, pc).run(row);
+}
+
+}  // namespace sentry_prof::elf

@@ -1,0 +1,118 @@
+#include "elf/cfi_search_table.h"
+
+#include <algorithm>
+
+namespace sentry_prof::elf {
+
+namespace {
+
+using namespace pointer_encoding;
+
+constexpr uint8_t kVersion = 1;
+
+// Pointers relative to "data" are relative to the start of .eh_frame_hdr here.
+PointerBases bases_of(const FrameSection& header) {
+  return {header.address_size_bytes, header.address, header.text, header.address, std::nullopt};
+}
+
+// Size of a field of the table; 0 for encodings that no binary search can use.
+uint8_t fixed_size(uint8_t encoding, uint8_t address_size_bytes) {
+  const uint8_t application = encoding & kApplicationMask;
+  if ((encoding & kIndirect) != 0 || application > kDataRelative) return 0;
+  switch (encoding & kFormatMask) {
+    case kAbsolute:
+      return address_size_bytes;
+    case kUdata2:
+    case kSdata2:
+      return 2;
+    case kUdata4:
+    case kSdata4:
+      return 4;
+    case kUdata8:
+    case kSdata8:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+struct Head {
+  std::optional<uint64_t> eh_frame;
+  uint64_t fde_count = 0;
+  uint8_t table_encoding = kOmit;
+  uint64_t table_offset = 0;
+};
+
+std::optional<Head> read_head(const FrameSection& header) {
+  ByteReader reader = header.reader(0, header.bytes.size());
+  const uint8_t version = reader.u8();
+  const uint8_t eh_frame_encoding = reader.u8();
+  const uint8_t count_encoding = reader.u8();
+  Head head;
+  head.table_encoding = reader.u8();
+  if (!reader.ok() || version != kVersion) return std::nullopt;
+  uint64_t address = 0;
+  if (read_pointer(reader, eh_frame_encoding, bases_of(header), address) != CfiStatus::Ok) {
+    return std::nullopt;  // of unknown length, so what follows cannot be found either
+  }
+  head.eh_frame = address;
+  if (read_pointer(reader, count_encoding, bases_of(header), head.fde_count) != CfiStatus::Ok) {
+    head.fde_count = 0;
+  }
+  head.table_offset = reader.position();
+  return head;
+}
+
+}  // namespace
+
+std::optional<uint64_t> eh_frame_address(const FrameSection& header) {
+  const std::optional<Head> head = read_head(header);
+  return head ? head->eh_frame : std::nullopt;
+}
+
+std::optional<SearchTable> SearchTable::open(const FrameSection& header) {
+  const std::optional<Head> head = read_head(header);
+  if (!head || head->fde_count == 0) return std::nullopt;
+  const uint8_t field_bytes = fixed_size(head->table_encoding, header.address_size_bytes);
+  if (field_bytes == 0) return std::nullopt;
+  const uint64_t room = header.bytes.size() - head->table_offset;
+  if (head->fde_count > room / (2u * field_bytes)) return std::nullopt;
+  SearchTable table;
+  table.header_ = header;
+  table.offset_ = head->table_offset;
+  table.count_ = head->fde_count;
+  table.encoding_ = head->table_encoding;
+  table.field_bytes_ = field_bytes;
+  return table;
+}
+
+uint64_t SearchTable::value_at(uint64_t field_index) const {
+  const uint64_t offset = offset_ + field_index * field_bytes_;
+  ByteReader reader = header_.reader(offset, offset + field_bytes_);
+  uint64_t address = 0;
+  const CfiStatus status = read_pointer(reader, encoding_, bases_of(header_), address);
+  return status == CfiStatus::Ok ? address : 0;
+}
+
+std::optional<uint64_t> SearchTable::find(uint64_t pc) const {
+  uint64_t low = 0;  // entries below it begin at or below pc
+  uint64_t high = count_;
+  while (low < high) {
+    const uint64_t middle = low + (high - low) / 2;
+    if (value_at(2 * middle) <= pc) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == 0) return std::nullopt;
+  return value_at(2 * (low - 1) + 1);
+}
+
+uint64_t SearchTable::highest_fde_address() const {
+  uint64_t highest = 0;
+  for (uint64_t i = 0; i < count_; ++i) highest = std::max(highest, value_at(2 * i + 1));
+  return highest;
+}
+
+}  // namespace sentry_prof::elf

@@ -1,0 +1,41 @@
+// .eh_frame_hdr: where .eh_frame is, and a sorted table of (first address, FDE).
+// Source: LSB 5.0 Core, section 10.6.2 "The .eh_frame_hdr section".
+#pragma once
+
+#include "elf/cfi_entry.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace sentry_prof::elf {
+
+// The linker's claim, nothing more: whoever uses an answer has to look whether the FDE is one and
+// covers the address.
+class SearchTable {
+ public:
+  // Reads only the head. None where the table is absent, of a kind without fixed-size entries, or
+  // longer than its section. `header` describes .eh_frame_hdr as a section.
+  static std::optional<SearchTable> open(const FrameSection& header);
+
+  uint64_t size() const { return count_; }
+
+  // Link address of the FDE of the last entry whose first address is <= pc; none below the first.
+  std::optional<uint64_t> find(uint64_t pc) const;
+
+  // The highest address of an FDE in the table: a pass over all of it. 0 if it is empty.
+  uint64_t highest_fde_address() const;
+
+ private:
+  uint64_t value_at(uint64_t field_index) const;
+
+  FrameSection header_;
+  uint64_t offset_ = 0;  // of the first entry
+  uint64_t count_ = 0;
+  uint8_t encoding_ = 0;
+  uint8_t field_bytes_ = 4;  // an entry is two fields
+};
+
+// The link address of .eh_frame as .eh_frame_hdr states it; none if it does not.
+std::optional<uint64_t> eh_frame_address(const FrameSection& header);
+
+}  // namespace sentry_prof::elf

@@ -1,0 +1,79 @@
+#include "elf/cfi_table.h"
+
+#include "elf/cfi_lookup.h"
+
+#include <utility>
+
+namespace sentry_prof::elf {
+
+using unwind::Row;
+using unwind::RowStatus;
+
+namespace {
+
+// _start has an FDE that ends the walk in most C libraries; elsewhere this many bytes are taken for
+// it. glibc's is 34 bytes long, musl's calls out after 22.
+constexpr uint64_t kStartCodeBytes = 64;
+
+FrameSection section_of(const CfiSections& sections, const CfiSection& section, bool is_eh_frame) {
+  FrameSection result;
+  result.bytes = section.bytes;
+  result.address = section.address.value;
+  result.order = sections.order;
+  result.address_size_bytes = sections.is_64_bit ? 8 : 4;
+  result.is_eh_frame = is_eh_frame;
+  if (sections.text.value != 0) result.text = sections.text.value;
+  return result;
+}
+
+std::optional<SearchTable> table_of(const CfiSections& sections) {
+  return SearchTable::open(section_of(sections, sections.eh_frame_hdr, true));
+}
+
+}  // namespace
+
+struct CfiTable::Impl {
+  explicit Impl(CfiSections s)
+      : sections(std::move(s)),
+        eh_frame(section_of(sections, sections.eh_frame, true), table_of(sections)),
+        debug_frame(section_of(sections, sections.debug_frame, false), std::nullopt) {}
+
+  bool is_start_code(LinkAddress pc) const {
+    return sections.entry.value != 0 && pc >= sections.entry &&
+           pc.value - sections.entry.value < kStartCodeBytes;
+  }
+
+  CfiSections sections;
+  FrameLookup eh_frame;
+  FrameLookup debug_frame;
+};
+
+CfiTable::CfiTable(CfiSections sections) : impl_(std::make_unique<Impl>(std::move(sections))) {}
+
+CfiTable::~CfiTable() = default;
+
+RowStatus CfiTable::row_at(LinkAddress pc, Row& row) const {
+  const RowStatus in_eh_frame = impl_->eh_frame.row_at(pc.value, row);
+  if (in_eh_frame == RowStatus::Found) return in_eh_frame;
+  const RowStatus in_debug_frame = impl_->debug_frame.row_at(pc.value, row);
+  if (in_debug_frame == RowStatus::Found) return in_debug_frame;
+  if (impl_->is_start_code(pc)) return RowStatus::Root;
+  return in_eh_frame == RowStatus::NoCfi ? in_debug_frame : in_eh_frame;
+}
+
+void CfiTable::for_each_fde(
+    const std::function<void(LinkAddress begin, LinkAddress end)>& visit) const {
+  for (const FrameLookup* lookup : {&impl_->eh_frame, &impl_->debug_frame}) {
+    FdeScanner scanner(lookup->section());
+    for (Fde fde; scanner.next(fde);) visit({fde.begin}, {fde.end});
+  }
+}
+
+uint64_t CfiTable::memory_bytes() const {
+  const CfiSections& sections = impl_->sections;
+  return sizeof(Impl) + sections.eh_frame.bytes.capacity() +
+         sections.eh_frame_hdr.bytes.capacity() + sections.debug_frame.bytes.capacity() +
+         impl_->eh_frame.memory_bytes() + impl_->debug_frame.memory_bytes();
+}
+
+}  // namespace sentry_prof::elf

@@ -2,13 +2,13 @@
 // Sources: perf_event_open(2), include/uapi/linux/perf_event.h.
 #pragma once
 
+#include "base/address.h"
+#include "base/byte_reader.h"
+
 #include <array>
 #include <cstdint>
 #include <string_view>
 #include <variant>
-
-#include "base/address.h"
-#include "base/byte_reader.h"
 
 namespace sentry_prof::sampling {
 
@@ -16,9 +16,9 @@ namespace sentry_prof::sampling {
 
 // Registers in the kernel's PERF_REG_X86_* / PERF_REG_ARM64_* order, only those asked for.
 struct UserRegisters {
-  bool is_present = false;   // false: PERF_SAMPLE_REGS_ABI_NONE (kernel thread, or exiting)
-  bool is_32_bit = false;    // PERF_SAMPLE_REGS_ABI_32
-  Bytes words;               // 8 bytes each, in the order of the bits of the asked mask
+  bool is_present = false;  // false: PERF_SAMPLE_REGS_ABI_NONE (kernel thread, or exiting)
+  bool is_32_bit = false;   // PERF_SAMPLE_REGS_ABI_32
+  Bytes words;              // 8 bytes each, in the order of the bits of the asked mask
 };
 
 struct SampleEvent {
@@ -27,7 +27,7 @@ struct SampleEvent {
   uint32_t cpu = 0;
   bool was_in_kernel = false;  // interrupted in a system call or fault; registers are the user's
   UserRegisters registers;
-  Bytes stack;                 // dyn_size bytes from the stack pointer upward; may be empty
+  Bytes stack;  // dyn_size bytes from the stack pointer upward; may be empty
 };
 
 // A new executable mapping.
@@ -37,13 +37,13 @@ struct MapEvent {
   RuntimeAddress begin;
   uint64_t size_bytes = 0;
   uint64_t file_offset = 0;
-  uint32_t protection = 0;           // PROT_*
+  uint32_t protection = 0;  // PROT_*
   std::array<std::byte, 20> build_id{};
-  uint8_t build_id_size_bytes = 0;   // 0: the kernel gave none, then device and inode hold
+  uint8_t build_id_size_bytes = 0;  // 0: the kernel gave none, then device and inode hold
   uint32_t device_major = 0, device_minor = 0;
   uint64_t inode = 0;
   uint64_t inode_generation = 0;
-  std::string_view path;             // "[vdso]", "//anon", "/usr/lib/..."
+  std::string_view path;  // "[vdso]", "//anon", "/usr/lib/..."
 };
 
 struct CommEvent {

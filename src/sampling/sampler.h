@@ -1,14 +1,15 @@
 // The interface of a source of samples.
 #pragma once
 
+#include "sampling/event.h"
+#include "sentry_prof/result.h"
+
 #include <cstdint>
 #include <span>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
-#include "sampling/event.h"
-#include "sentry_prof/result.h"
+#include <sys/types.h>
 
 namespace sentry_prof::sampling {
 
@@ -23,28 +24,31 @@ struct SamplerOptions {
 
 // What was really set up; for the summary and the messages to the user.
 struct SamplerSetup {
-  std::string event_name;            // "cpu-clock" or "cycles"
+  std::string event_name;  // "cpu-clock" or "cycles"
   bool fell_back_to_cpu_clock = false;
-  bool kernel_excluded = false;      // time in system calls is missing (paranoid)
-  bool has_build_ids = false;        // MMAP2 carries build ids (Linux 5.12)
+  bool kernel_excluded = false;  // time in system calls is missing (paranoid)
+  bool has_build_ids = false;    // MMAP2 carries build ids (Linux 5.12)
   bool has_switches = false;
   uint32_t stack_bytes = 0;
   uint64_t ring_bytes_per_cpu = 0;
   uint32_t cpus = 0;
   uint32_t threads_attached = 0;
-  uint64_t register_mask = 0;        // sample_regs_user, tells the order of UserRegisters::words
+  uint64_t register_mask = 0;  // sample_regs_user, tells the order of UserRegisters::words
 };
 
 struct SamplerStats {
   uint64_t records = 0;
-  uint64_t sample_records = 0;       // all PERF_RECORD_SAMPLE seen, decodable or not
-  uint64_t lost_records = 0;         // by PERF_RECORD_LOST
-  uint64_t lost_samples = 0;         // by PERF_RECORD_LOST_SAMPLES
+  uint64_t sample_records = 0;  // all PERF_RECORD_SAMPLE seen, decodable or not
+  uint64_t lost_records = 0;    // by PERF_RECORD_LOST
+  uint64_t lost_samples = 0;    // by PERF_RECORD_LOST_SAMPLES
   uint64_t throttled = 0;
-  uint64_t undecodable = 0;
+  uint64_t undecodable = 0;          // records of any type
+  uint64_t undecodable_samples = 0;  // those of them that say they are samples
   uint64_t unknown_type = 0;         // skipped by their size, as the ABI asks for
-  uint64_t duplicate_samples = 0;    // a thread born during the attach that was both inherited and opened
-  uint64_t wakeups = 0;
+  uint64_t duplicate_samples =
+      0;  // a thread born during the attach that was both inherited and opened
+  uint64_t outside_samples = 0;  // of new processes, where children are not followed
+  uint64_t wakeups = 0;          // calls of drain() that were not final
 };
 
 // One recording's source of events. Single-threaded. Construction opens nothing.
@@ -52,8 +56,9 @@ class Sampler {
  public:
   virtual ~Sampler() = default;
 
-  // Attach to every thread of each process, incl. those born meanwhile, without stopping any. Sampling has
-  // begun when this returns. Gone if no thread of any of them is left; PermissionDenied with advice.
+  // Attach to every thread of each process, incl. those born meanwhile, without stopping any.
+  // Sampling has begun when this returns. Gone if no thread of any of them is left;
+  // PermissionDenied with advice.
   virtual Result<void> attach(std::span<const pid_t> pids) = 0;
   // For a child that has not called exec yet: sampling begins with its exec.
   virtual Result<void> attach_before_exec(pid_t child) = 0;

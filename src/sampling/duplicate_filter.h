@@ -1,0 +1,37 @@
+// Finds out which threads are sampled twice. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+namespace sentry_prof::sampling {
+
+// A thread that was born while its process was being attached may have inherited its parent's
+// events and then have been given events of its own, on all CPUs or on some. The kernel does not
+// say so, but samples do: those of an inherited event carry the identifier of the parent's. Once
+// such a one is seen, the thread's own event on that CPU is superfluous.
+class DuplicateFilter {
+ public:
+  // A thread that was found only after the first events had been opened.
+  void add_late_event(uint32_t tid, uint32_t cpu, uint64_t identifier);
+
+  struct Verdict {
+    bool is_duplicate = false;                  // drop this sample
+    std::optional<uint64_t> superfluous_event;  // close the event with this identifier
+  };
+  Verdict judge(uint32_t tid, uint32_t cpu, uint64_t identifier);
+  // The tid may be given to another thread from now on.
+  void forget_thread(uint32_t tid);
+
+ private:
+  static uint64_t key_of(uint32_t tid, uint32_t cpu) { return uint64_t{tid} << 32 | cpu; }
+
+  std::unordered_map<uint64_t, bool> is_superfluous_by_identifier_;
+  // The late event from which (tid, cpu) is sampled: its own, or that of a parent opened late.
+  std::unordered_map<uint64_t, uint64_t> late_identifier_by_thread_;
+  std::unordered_map<uint32_t, std::vector<uint32_t>> cpus_by_tid_;
+};
+
+}  // namespace sentry_prof::sampling

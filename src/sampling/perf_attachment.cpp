@@ -1,0 +1,196 @@
+#include "sampling/perf_attachment.h"
+
+#include "os/file.h"
+#include "os/limits.h"
+#include "sampling/cpu_list.h"
+#include "sampling/perf_open.h"
+#include "sampling/thread_list.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+namespace sentry_prof::sampling {
+namespace {
+
+// Left to the rest of the program: output, files of the target, a temporary.
+constexpr uint64_t kReservedFiles = 128;
+// A process that starts threads without a pause might never give a pass that finds nothing new.
+// After two passes nearly all new ones have inherited their events anyway.
+constexpr int kMaxPasses = 64;
+
+Result<std::vector<int>> online_cpus() {
+  const char* path = "/sys/devices/system/cpu/online";
+  auto text = os::read_small_file(path, 64 * 1024);
+  if (!text) return tl::unexpected<Error>(text.error());
+  auto cpus = parse_cpu_list(*text);
+  if (!cpus) return fail(ErrorCode::Malformed, fmt::format("{}: not a list of CPUs", path));
+  return cpus;
+}
+
+std::vector<pid_t> list_threads_of(std::span<const pid_t> pids) {
+  std::vector<pid_t> threads;
+  for (pid_t pid : pids) {
+    const std::vector<pid_t> more = list_threads(pid);
+    threads.insert(threads.end(), more.begin(), more.end());
+  }
+  return threads;
+}
+
+Error gone_error(std::span<const pid_t> pids) {
+  return {ErrorCode::Gone, pids.size() == 1 ? fmt::format("process {} has ended", pids[0])
+                                            : std::string("all processes have ended")};
+}
+
+uint32_t usable_stack_bytes(uint32_t asked) {
+  if (asked == 0) return kMaxStackBytes;
+  return std::clamp(asked, 8u, kMaxStackBytes) & ~7u;  // the kernel wants a multiple of eight
+}
+
+}  // namespace
+
+Result<void> PerfAttachment::prepare() {
+  if (events_) return fail(ErrorCode::InvalidArgument, "a sampler attaches once");
+  EventChoices wanted;
+  wanted.event = options_.event;
+  wanted.frequency_hz = options_.frequency_hz;
+  wanted.stack_bytes = usable_stack_bytes(options_.stack_bytes);
+  wanted.inherits_threads_only = !options_.follow_children;
+  auto choices = probe_choices(wanted);
+  if (!choices) return tl::unexpected<Error>(choices.error());
+  choices_ = *choices;
+  if (auto opened = open_rings_on_online_cpus(); !opened) return opened;
+  describe_setup();
+  return {};
+}
+
+Result<void> PerfAttachment::open_rings_on_online_cpus() {
+  auto cpus = online_cpus();
+  if (!cpus) return tl::unexpected<Error>(cpus.error());
+  auto rings = open_rings(
+      *cpus, wanted_ring_bytes(choices_.frequency_hz, choices_.stack_bytes, cpus->size()));
+  if (!rings) return tl::unexpected<Error>(rings.error());
+  rings_ = std::move(*rings);
+  return {};
+}
+
+void PerfAttachment::describe_setup() {
+  const bool has_cycles = choices_.event == ClockEvent::Cycles;
+  setup_.event_name = has_cycles ? "cycles" : "cpu-clock";
+  setup_.fell_back_to_cpu_clock = options_.event == ClockEvent::Cycles && !has_cycles;
+  setup_.kernel_excluded = choices_.excludes_kernel;
+  setup_.has_build_ids = choices_.has_build_ids;
+  setup_.has_switches = choices_.has_switches;
+  setup_.stack_bytes = choices_.stack_bytes;
+  setup_.ring_bytes_per_cpu = rings_.empty() ? 0 : rings_.front().data().size();
+  setup_.cpus = static_cast<uint32_t>(rings_.size());
+  setup_.register_mask = user_register_mask();
+}
+
+ThreadAttrs PerfAttachment::thread_attrs(EventLayout layout) const {
+  ThreadAttrs attrs{std::nullopt, sampling_attr(choices_)};
+  if (layout == EventLayout::TwoEvents) {
+    attrs.side_band = side_band_attr(choices_);
+  } else {
+    add_side_band(attrs.sampling, choices_);
+  }
+  return attrs;
+}
+
+void PerfAttachment::raise_file_limit(size_t threads) {
+  const uint64_t wanted = uint64_t{threads} * rings_.size() * 2 + kReservedFiles;
+  const uint64_t limit = os::raise_open_file_limit(wanted);
+  event_limit_ = limit > kReservedFiles ? limit - kReservedFiles : 0;
+}
+
+// With a tenth to spare, for threads that are born meanwhile.
+bool PerfAttachment::fits(size_t threads, EventLayout layout) const {
+  const uint64_t each = layout == EventLayout::TwoEvents ? 2 : 1;
+  const uint64_t needed = uint64_t{threads} * rings_.size() * each;
+  return needed + needed / 10 <= event_limit_;
+}
+
+int PerfAttachment::open_new_threads(const std::vector<pid_t>& threads, const ThreadAttrs& attrs,
+                                     DuplicateFilter* duplicates,
+                                     std::unordered_set<pid_t>& known) {
+  ThreadEvents::OnLateEvent on_late_event;
+  if (duplicates != nullptr) {
+    on_late_event = [&](uint32_t tid, uint32_t cpu, uint64_t identifier) {
+      duplicates->add_late_event(tid, cpu, identifier);
+    };
+  }
+  for (pid_t tid : threads) {
+    if (!known.insert(tid).second) continue;
+    const int error_number = events_->open_thread(tid, attrs, on_late_event);
+    if (error_number == ESRCH) continue;  // ended meanwhile
+    if (error_number != 0) return error_number;
+    ++setup_.threads_attached;
+  }
+  return 0;
+}
+
+int PerfAttachment::attach_all(std::span<const pid_t> pids, const std::vector<pid_t>& first_threads,
+                               EventLayout layout, DuplicateFilter& duplicates) {
+  events_.emplace(rings_, event_limit_);
+  setup_.threads_attached = 0;
+  const ThreadAttrs attrs = thread_attrs(layout);
+  std::unordered_set<pid_t> known;
+  // The first list was complete before any event existed: none of those threads can have inherited
+  // one.
+  int error_number = open_new_threads(first_threads, attrs, nullptr, known);
+  for (int pass = 1; error_number == 0 && pass < kMaxPasses; ++pass) {
+    const size_t known_before = known.size();
+    error_number = open_new_threads(list_threads_of(pids), attrs, &duplicates, known);
+    if (known.size() == known_before) break;
+  }
+  if (error_number == 0 && setup_.threads_attached == 0) error_number = ESRCH;
+  if (error_number != 0) {
+    events_.reset();
+    duplicates = {};
+  }
+  return error_number;
+}
+
+Result<void> PerfAttachment::attach(std::span<const pid_t> pids, DuplicateFilter& duplicates) {
+  if (auto prepared = prepare(); !prepared) return prepared;
+  const std::vector<pid_t> threads = list_threads_of(pids);
+  if (threads.empty()) return tl::unexpected<Error>(gone_error(pids));
+  raise_file_limit(threads.size());
+  int error_number = EMFILE;
+  for (EventLayout layout : {EventLayout::TwoEvents, EventLayout::OneEvent}) {
+    if (error_number != EMFILE || !fits(threads.size(), layout)) continue;
+    error_number = attach_all(pids, threads, layout, duplicates);
+  }
+  if (error_number == 0) return {};
+  return tl::unexpected<Error>(explain(error_number, pids, threads.size()));
+}
+
+Error PerfAttachment::explain(int error_number, std::span<const pid_t> pids, size_t threads) const {
+  if (error_number == ESRCH) return gone_error(pids);
+  if (error_number != EMFILE) return explain_target_failure(error_number, pids[0]);
+  return {
+      ErrorCode::LimitExceeded,
+      fmt::format("too many threads for the limit of open files: {} threads on {} CPUs need {}, "
+                  "and {} are allowed. Raise it with ulimit -n, or run as root",
+                  threads, rings_.size(), threads * rings_.size() * 2 + kReservedFiles,
+                  event_limit_ + kReservedFiles)};
+}
+
+Result<void> PerfAttachment::attach_before_exec(pid_t child) {
+  if (auto prepared = prepare(); !prepared) return prepared;
+  raise_file_limit(1);
+  events_.emplace(rings_, event_limit_);
+  ThreadAttrs attrs = thread_attrs(EventLayout::TwoEvents);
+  attrs.sampling.disabled = 1;
+  attrs.sampling.enable_on_exec = 1;
+  const int error_number = events_->open_thread(child, attrs, {});
+  if (error_number == 0) {
+    setup_.threads_attached = 1;
+    return {};
+  }
+  events_.reset();
+  return tl::unexpected<Error>(explain(error_number, std::span(&child, 1), 1));
+}
+
+}  // namespace sentry_prof::sampling

@@ -1,0 +1,58 @@
+// Rings, and events on all threads of the targets.
+#pragma once
+
+#include "sampling/duplicate_filter.h"
+#include "sampling/perf_attr.h"
+#include "sampling/perf_rings.h"
+#include "sampling/sampler.h"
+#include "sampling/thread_events.h"
+
+#include <optional>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace sentry_prof::sampling {
+
+class PerfAttachment {
+ public:
+  explicit PerfAttachment(const SamplerOptions& options) : options_(options) {}
+
+  // As Sampler's. Threads that may be sampled twice are told to `duplicates`. After a failure
+  // nothing is attached.
+  Result<void> attach(std::span<const pid_t> pids, DuplicateFilter& duplicates);
+  Result<void> attach_before_exec(pid_t child);
+
+  // Both empty before the first attach.
+  std::span<PerfRing> rings() { return rings_; }
+  ThreadEvents* events() { return events_ ? &*events_ : nullptr; }
+  const SamplerSetup& setup() const { return setup_; }
+
+ private:
+  // TwoEvents is the rule. OneEvent needs half the descriptors.
+  enum class EventLayout { TwoEvents, OneEvent };
+
+  Result<void> prepare();
+  Result<void> open_rings_on_online_cpus();
+  void describe_setup();
+  ThreadAttrs thread_attrs(EventLayout layout) const;
+  void raise_file_limit(size_t threads);
+  bool fits(size_t threads, EventLayout layout) const;
+  // 0, or the errno of what failed; then nothing is attached.
+  int attach_all(std::span<const pid_t> pids, const std::vector<pid_t>& first_threads,
+                 EventLayout layout, DuplicateFilter& duplicates);
+  int open_new_threads(const std::vector<pid_t>& threads, const ThreadAttrs& attrs,
+                       DuplicateFilter* duplicates, std::unordered_set<pid_t>& known);
+  Error explain(int error_number, std::span<const pid_t> pids, size_t threads) const;
+
+  SamplerOptions options_;
+  EventChoices choices_;
+  SamplerSetup setup_;
+  std::vector<PerfRing> rings_;
+  std::optional<ThreadEvents> events_;  // after rings_: redirected into them
+  uint64_t event_limit_ = 0;
+};
+
+}  // namespace sentry_prof::sampling

@@ -1,0 +1,42 @@
+// The attributes of the events that are opened. Sources: perf_event_open(2), linux/perf_event.h.
+#pragma once
+
+#include "sampling/sampler.h"
+
+#include <cstdint>
+
+#include <linux/perf_event.h>
+
+namespace sentry_prof::sampling {
+
+// The registers that an unwinder needs, as a sample_regs_user mask of the machine this is built
+// for.
+uint64_t user_register_mask();
+// What both events put into their records.
+uint64_t common_sample_type();
+
+// 512 bytes below 64 KiB: a record's size is a u16 and has to hold the registers as well. The
+// kernel would cut the stack by itself, but then the size would differ from what the summary says.
+constexpr uint32_t kMaxStackBytes = 65024;
+
+// What the kernel may refuse: older ones know less, and unprivileged users may not ask for all.
+struct EventChoices {
+  ClockEvent event = ClockEvent::CpuClock;
+  uint32_t frequency_hz = 101;
+  uint32_t stack_bytes = kMaxStackBytes;
+  bool excludes_kernel = false;
+  bool has_build_ids = true;           // Linux 5.12
+  bool has_switches = true;            // Linux 4.3
+  bool inherits_threads_only = false;  // Linux 5.13
+};
+
+// Takes samples; enabled from its opening on.
+perf_event_attr sampling_attr(const EventChoices& choices);
+// Tells of mappings, names, threads and context switches; enabled from its opening on.
+perf_event_attr side_band_attr(const EventChoices& choices);
+// Makes any event tell what the side band tells, for one event in the place of two.
+void add_side_band(perf_event_attr& attr, const EventChoices& choices);
+// Only holds a ring. `watermark_bytes`: poll wakes up each time so much was written.
+perf_event_attr ring_owner_attr(uint32_t watermark_bytes);
+
+}  // namespace sentry_prof::sampling

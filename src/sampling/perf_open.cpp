@@ -1,0 +1,163 @@
+#include "sampling/perf_open.h"
+
+#include "os/errors.h"
+#include "os/file.h"
+
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace sentry_prof::sampling {
+namespace {
+
+constexpr size_t kProcFileLimitBytes = 64 * 1024;
+
+std::optional<int> read_number(const std::string& path) {
+  const auto text = os::read_small_file(path, kProcFileLimitBytes);
+  int value = 0;
+  if (!text) return std::nullopt;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+Error permission_error(int error_number) {
+  const auto paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
+  // The kernel itself answers EACCES; EPERM comes from a filter in front of it.
+  if (error_number == EPERM || !paranoid || *paranoid < 2) {
+    return {ErrorCode::PermissionDenied,
+            fmt::format("perf_event_open: {} (kernel.perf_event_paranoid is {}, which allows it: a "
+                        "seccomp filter or security module refuses). In a container, add the "
+                        "capability PERFMON and allow perf_event_open in its seccomp profile",
+                        os::describe_errno(error_number),
+                        paranoid ? std::to_string(*paranoid) : "not readable")};
+  }
+  return {
+      ErrorCode::PermissionDenied,
+      fmt::format("perf_event_open: permission denied (kernel.perf_event_paranoid is {}). Run as "
+                  "root, or: sysctl kernel.perf_event_paranoid=2",
+                  *paranoid)};
+}
+
+Error invalid_error(const EventChoices& choices) {
+  const auto max_hz = read_number("/proc/sys/kernel/perf_event_max_sample_rate");
+  if (max_hz && choices.frequency_hz > static_cast<uint32_t>(*max_hz)) {
+    return {
+        ErrorCode::InvalidArgument,
+        fmt::format("a frequency of {} Hz is above kernel.perf_event_max_sample_rate, which is {}. "
+                    "Choose a lower one, or raise that limit with sysctl",
+                    choices.frequency_hz, *max_hz)};
+  }
+  return {ErrorCode::Unsupported,
+          fmt::format("perf_event_open: {}: this kernel refuses the events that sentry-prof needs "
+                      "(Linux 5.4 or newer with CONFIG_PERF_EVENTS)",
+                      os::describe_errno(EINVAL))};
+}
+
+Error probe_error(int error_number, const EventChoices& choices) {
+  if (error_number == EACCES || error_number == EPERM) return permission_error(error_number);
+  if (error_number == EINVAL) return invalid_error(choices);
+  if (error_number == ENOSYS) {
+    return {
+        ErrorCode::Unsupported,
+        "perf_event_open: not there (ENOSYS). The kernel was built without CONFIG_PERF_EVENTS, or "
+        "a container's seccomp profile hides it"};
+  }
+  return {os::error_code_of(error_number),
+          fmt::format("perf_event_open: {}", os::describe_errno(error_number))};
+}
+
+bool is_permission(int error_number) { return error_number == EACCES || error_number == EPERM; }
+bool is_unknown_flag(int error_number) { return error_number == EINVAL || error_number == E2BIG; }
+// ENOENT: no such counter; EOPNOTSUPP: no interrupt; ENODEV: no such device (virtual machines).
+bool is_missing_counter(int error_number) {
+  return error_number == ENOENT || error_number == EOPNOTSUPP || error_number == ENODEV;
+}
+
+// What to try next after a refusal, nothing if all has been given up.
+bool give_up_something(EventChoices& choices, int error_number, bool is_sampling) {
+  if (is_sampling && is_permission(error_number) && !choices.excludes_kernel) {
+    return choices.excludes_kernel = true;
+  }
+  if (is_sampling && is_missing_counter(error_number) && choices.event == ClockEvent::Cycles) {
+    choices.event = ClockEvent::CpuClock;
+    return true;
+  }
+  if (!is_unknown_flag(error_number)) return false;
+  if (choices.has_build_ids && !is_sampling) return !(choices.has_build_ids = false);
+  if (choices.inherits_threads_only) return !(choices.inherits_threads_only = false);
+  if (choices.has_switches && !is_sampling) return !(choices.has_switches = false);
+  return false;
+}
+
+Result<void> probe(EventChoices& choices, bool is_sampling) {
+  for (;;) {
+    perf_event_attr attr = is_sampling ? sampling_attr(choices) : side_band_attr(choices);
+    attr.disabled = 1;
+    if (open_event(attr, 0, -1).is_open()) return {};
+    const int error_number = errno;
+    if (give_up_something(choices, error_number, is_sampling)) continue;
+    return tl::unexpected<Error>(probe_error(error_number, choices));
+  }
+}
+
+// The effective user of a process, from the second number of its "Uid:" line.
+std::optional<unsigned> effective_uid_of(pid_t pid) {
+  const auto status = os::read_small_file(fmt::format("/proc/{}/status", pid), kProcFileLimitBytes);
+  if (!status) return std::nullopt;
+  const size_t line = status->find("\nUid:");
+  if (line == std::string::npos) return std::nullopt;
+  unsigned real = 0, effective = 0;
+  if (std::sscanf(status->c_str() + line, "\nUid: %u %u", &real, &effective) != 2) {
+    return std::nullopt;
+  }
+  return effective;
+}
+
+Error target_permission_error(int error_number, pid_t pid) {
+  const auto uid = effective_uid_of(pid);
+  if (uid && *uid == ::geteuid()) {
+    return {
+        ErrorCode::PermissionDenied,
+        fmt::format("process {} is yours, but closed to others (prctl PR_SET_DUMPABLE 0, changed "
+                    "ids, or a file that may not be read). Run as root",
+                    pid)};
+  }
+  if (uid) {
+    return {ErrorCode::PermissionDenied,
+            fmt::format("process {} belongs to user {}. Run as that user or as root", pid, *uid)};
+  }
+  return {ErrorCode::PermissionDenied,
+          fmt::format("perf_event_open for process {}: {}. Run as root", pid,
+                      os::describe_errno(error_number))};
+}
+
+}  // namespace
+
+os::Fd open_event(const perf_event_attr& attr, pid_t tid, int cpu) {
+  const long fd = ::syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+  return os::Fd(static_cast<int>(fd));
+}
+
+Result<EventChoices> probe_choices(EventChoices wanted) {
+  if (auto side_band = probe(wanted, false); !side_band) {
+    return tl::unexpected<Error>(side_band.error());
+  }
+  if (auto sampling = probe(wanted, true); !sampling) {
+    return tl::unexpected<Error>(sampling.error());
+  }
+  return wanted;
+}
+
+Error explain_target_failure(int error_number, pid_t pid) {
+  if (is_permission(error_number)) return target_permission_error(error_number, pid);
+  return {os::error_code_of(error_number),
+          fmt::format("perf_event_open for process {}: {}", pid, os::describe_errno(error_number))};
+}
+
+}  // namespace sentry_prof::sampling

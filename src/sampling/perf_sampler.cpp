@@ -1,0 +1,192 @@
+#include "sampling/perf_sampler.h"
+
+#include "os/clock.h"
+#include "sampling/perf_attachment.h"
+#include "sampling/ring_merge.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <unordered_set>
+#include <utility>
+
+#include <linux/perf_event.h>
+
+namespace sentry_prof::sampling {
+namespace {
+
+// The kernel stamps a sample, then copies up to 64 KiB of stack, then publishes it. Only records
+// older than this are surely all there. Where the hypervisor steps in between it may take longer;
+// RingMerge then keeps the order.
+constexpr uint64_t kPublishSlackNs = 2'000'000;
+// Space is given back to the kernel in steps of this during a drain, not only at its end.
+constexpr uint64_t kReleaseBytes = 256 * 1024;
+
+// The process that an event belongs to, nothing for those of a ring.
+std::optional<uint32_t> pid_of(const Event& event) {
+  return std::visit(
+      [](const auto& body) -> std::optional<uint32_t> {
+        if constexpr (requires { body.pid; }) {
+          return body.pid;
+        } else {
+          return std::nullopt;
+        }
+      },
+      event.body);
+}
+
+class PerfSampler final : public Sampler, private RecordSink {
+ public:
+  PerfSampler(const SamplerOptions& options, const RecordLayout& layout)
+      : layout_(layout), attachment_(options), follows_children_(options.follow_children) {}
+
+  Result<void> attach(std::span<const pid_t> pids) override;
+  Result<void> attach_before_exec(pid_t child) override;
+  std::span<const int> poll_fds() const override { return poll_fds_; }
+  void drain(EventSink& sink, bool is_final) override;
+  void stop() override;
+  const SamplerSetup& setup() const override { return attachment_.setup(); }
+  const SamplerStats& stats() const override { return stats_; }
+
+ private:
+  void begin_reading(std::span<const pid_t> pids);
+  void on_record(size_t ring, uint64_t time_ns, Bytes record) override;
+  void on_consumed(size_t ring) override;
+  void count(const RecordHeader& header, const Event& event);
+  bool is_wanted(const DecodedRecord& decoded);
+  bool is_outside(const Event& event) const;
+  bool is_duplicate(const SampleEvent& sample, uint64_t identifier);
+  void tell_malformed(RingReader& reader);
+
+  RecordLayout layout_;
+  PerfAttachment attachment_;
+  bool follows_children_;
+  std::vector<RingReader> readers_;  // one for each ring
+  std::vector<int> poll_fds_;
+  std::unordered_set<uint32_t> attached_pids_;
+  RingMerge merge_;
+  DuplicateFilter duplicates_;
+  SamplerStats stats_;
+  EventSink* sink_ = nullptr;  // only during drain()
+  uint64_t last_time_ns_ = 0;
+};
+
+Result<void> PerfSampler::attach(std::span<const pid_t> pids) {
+  auto attached = attachment_.attach(pids, duplicates_);
+  if (attached) begin_reading(pids);
+  return attached;
+}
+
+Result<void> PerfSampler::attach_before_exec(pid_t child) {
+  auto attached = attachment_.attach_before_exec(child);
+  if (attached) begin_reading(std::span(&child, 1));
+  return attached;
+}
+
+void PerfSampler::begin_reading(std::span<const pid_t> pids) {
+  for (pid_t pid : pids) attached_pids_.insert(static_cast<uint32_t>(pid));
+  for (const PerfRing& ring : attachment_.rings()) {
+    readers_.emplace_back(ring.data(), layout_);
+    poll_fds_.push_back(ring.fd());
+  }
+}
+
+void PerfSampler::drain(EventSink& sink, bool is_final) {
+  // The time before the heads: what is older than it is then before the heads.
+  const uint64_t limit_ns =
+      is_final ? std::numeric_limits<uint64_t>::max() : os::monotonic_ns() - kPublishSlackNs;
+  if (!is_final) ++stats_.wakeups;
+  std::span<PerfRing> rings = attachment_.rings();
+  for (size_t i = 0; i < readers_.size(); ++i) {
+    readers_[i].set_range(rings[i].load_tail(), rings[i].load_head());
+  }
+  sink_ = &sink;
+  merge_.merge(readers_, limit_ns, *this);
+  for (size_t i = 0; i < readers_.size(); ++i) {
+    tell_malformed(readers_[i]);
+    rings[i].store_tail(readers_[i].tail());
+  }
+  sink_ = nullptr;
+}
+
+void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
+  last_time_ns_ = time_ns;
+  DecodedRecord decoded = decode_record(layout_, record);
+  decoded.event.time_ns = time_ns;
+  const RecordHeader header = read_record_header(record);
+  ++stats_.records;
+  if (header.type == PERF_RECORD_SAMPLE) ++stats_.sample_records;
+  if (!decoded.is_known_type) {
+    ++stats_.unknown_type;
+    return;
+  }
+  count(header, decoded.event);
+  if (is_wanted(decoded)) sink_->on_event(decoded.event);
+}
+
+void PerfSampler::on_consumed(size_t ring) {
+  PerfRing& kernel_ring = attachment_.rings()[ring];
+  const uint64_t tail = readers_[ring].tail();
+  if (tail - kernel_ring.load_tail() >= kReleaseBytes) kernel_ring.store_tail(tail);
+}
+
+void PerfSampler::count(const RecordHeader& header, const Event& event) {
+  if (const auto* lost = std::get_if<LostEvent>(&event.body)) {
+    const bool are_samples = header.type == PERF_RECORD_LOST_SAMPLES;
+    (are_samples ? stats_.lost_samples : stats_.lost_records) += lost->count;
+  } else if (const auto* throttle = std::get_if<ThrottleEvent>(&event.body)) {
+    if (throttle->begins) ++stats_.throttled;
+  } else if (std::holds_alternative<UndecodableEvent>(event.body)) {
+    ++stats_.undecodable;
+  } else if (const auto* exited = std::get_if<ExitEvent>(&event.body)) {
+    duplicates_.forget_thread(exited->tid);
+  }
+}
+
+bool PerfSampler::is_wanted(const DecodedRecord& decoded) {
+  const auto* sample = std::get_if<SampleEvent>(&decoded.event.body);
+  if (is_outside(decoded.event)) {
+    if (sample != nullptr) ++stats_.outside_samples;
+    return false;
+  }
+  if (sample == nullptr || !is_duplicate(*sample, decoded.identifier)) return true;
+  ++stats_.duplicate_samples;
+  return false;
+}
+
+// Kernels before 5.13 let new processes inherit as well, and all of them tell of a fork.
+bool PerfSampler::is_outside(const Event& event) const {
+  if (follows_children_) return false;
+  const std::optional<uint32_t> pid = pid_of(event);
+  return pid && !attached_pids_.contains(*pid);
+}
+
+bool PerfSampler::is_duplicate(const SampleEvent& sample, uint64_t identifier) {
+  const auto verdict = duplicates_.judge(sample.tid, sample.cpu, identifier);
+  if (verdict.superfluous_event) attachment_.events()->close_late_event(*verdict.superfluous_event);
+  return verdict.is_duplicate;
+}
+
+// What stood behind an impossible record of a ring is not readable: one loss of unknown size.
+void PerfSampler::tell_malformed(RingReader& reader) {
+  const uint64_t count = reader.take_malformed();
+  stats_.records += count;
+  stats_.undecodable += count;
+  for (uint64_t i = 0; i < count; ++i) sink_->on_event({last_time_ns_, UndecodableEvent{}});
+}
+
+void PerfSampler::stop() {
+  // Pausing ends all at one moment; closing thousands of events takes some 10 ms.
+  for (PerfRing& ring : attachment_.rings()) ring.pause();
+  if (attachment_.events() != nullptr) attachment_.events()->close_sampling();
+}
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_perf_sampler(const SamplerOptions& options) {
+  // Cannot fail: these are our own bits, and all of them have a place.
+  const auto layout = RecordLayout::create(common_sample_type(), user_register_mask(), true);
+  return std::make_unique<PerfSampler>(options, *layout);
+}
+
+}  // namespace sentry_prof::sampling

@@ -1,0 +1,82 @@
+// From the bytes of one kernel record to an Event. Pure: no kernel, no clock, no copy.
+// Sources: perf_event_open(2), include/uapi/linux/perf_event.h (enum perf_event_type).
+#pragma once
+
+#include "sampling/event.h"
+#include "sentry_prof/result.h"
+
+#include <cstdint>
+
+namespace sentry_prof::sampling {
+
+// The first eight bytes of every record: perf_event_header.
+struct RecordHeader {
+  static constexpr size_t kSizeBytes = 8;
+  uint32_t type = 0;
+  uint16_t misc = 0;
+  uint16_t size_bytes = 0;  // of the whole record, this header included
+};
+
+// `bytes` must hold at least RecordHeader::kSizeBytes; shorter spans give a header of size 0.
+RecordHeader read_record_header(Bytes bytes);
+
+// Where the fields stand in records of events with these attributes, computed once.
+class RecordLayout {
+ public:
+  // sample_type: PERF_SAMPLE_* bits. Unsupported if it has a field of varying size in front of the
+  // registers (READ, CALLCHAIN, RAW, BRANCH_STACK), or lacks TID or TIME.
+  // register_mask: sample_regs_user, if REGS_USER is among the bits.
+  // has_trailer: attr.sample_id_all, each record that is no sample ends with its thread and time.
+  static Result<RecordLayout> create(uint64_t sample_type, uint64_t register_mask,
+                                     bool has_trailer);
+
+  static constexpr uint16_t kAbsent = 0xffff;
+
+  // Offsets in a sample, from the start of the record; kAbsent if not among the bits.
+  uint16_t sample_identifier_offset() const { return sample_identifier_; }
+  uint16_t sample_tid_offset() const { return sample_tid_; }
+  uint16_t sample_time_offset() const { return sample_time_; }
+  uint16_t sample_cpu_offset() const { return sample_cpu_; }
+  // The header and all fields of fixed size of a sample.
+  uint16_t sample_fixed_bytes() const { return sample_fixed_bytes_; }
+  bool has_registers() const { return has_registers_; }
+  bool has_stack() const { return has_stack_; }
+  uint32_t register_bytes() const { return register_bytes_; }
+
+  // Offsets in the trailer, from its start; the trailer is the end of the record.
+  uint16_t trailer_bytes() const { return trailer_bytes_; }
+  uint16_t trailer_tid_offset() const { return trailer_tid_; }
+  uint16_t trailer_time_offset() const { return trailer_time_; }
+  uint16_t trailer_cpu_offset() const { return trailer_cpu_; }
+  uint16_t trailer_identifier_offset() const { return trailer_identifier_; }
+
+ private:
+  RecordLayout() = default;
+  void place_sample_fields(uint64_t sample_type);
+  void place_trailer_fields(uint64_t sample_type);
+
+  uint16_t sample_identifier_ = kAbsent, sample_tid_ = kAbsent, sample_time_ = kAbsent,
+           sample_cpu_ = kAbsent, sample_fixed_bytes_ = 0;
+  uint16_t trailer_tid_ = kAbsent, trailer_time_ = kAbsent, trailer_cpu_ = kAbsent,
+           trailer_identifier_ = kAbsent, trailer_bytes_ = 0;
+  uint32_t register_bytes_ = 0;
+  bool has_registers_ = false, has_stack_ = false;
+};
+
+struct DecodedRecord {
+  // False for a type that is not among the events of event.h: to be skipped by its size.
+  bool is_known_type = true;
+  // PERF_SAMPLE_IDENTIFIER: which event wrote it; 0 if the layout has none.
+  uint64_t identifier = 0;
+  // Points into the record. Undecodable if the record is too short for what it says.
+  Event event;
+};
+
+// `record` is the whole record, header included, as its header's size says.
+DecodedRecord decode_record(const RecordLayout& layout, Bytes record);
+
+// The time of the record with this header without decoding it, and where it stands: an offset from
+// the start of the record, kAbsent if the record has none or is too short for it.
+uint16_t record_time_offset(const RecordLayout& layout, const RecordHeader& header);
+
+}  // namespace sentry_prof::sampling

@@ -1,15 +1,16 @@
-// Function names from an image's own symbol table (.symtab, else .dynsym), for a batch of addresses.
+// Function names from an image's own symbol table (.symtab, else .dynsym), for a batch of
+// addresses.
 #pragma once
+
+#include "base/address.h"
+#include "base/byte_source.h"
+#include "elf/layout.h"
 
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "base/address.h"
-#include "base/byte_source.h"
-#include "elf/layout.h"
 
 namespace sentry_prof::symbols {
 

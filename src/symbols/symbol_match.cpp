@@ -1,0 +1,100 @@
+#include "symbols/symbol_match.h"
+
+#include "base/checked.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <elf.h>
+
+namespace sentry_prof::symbols {
+namespace {
+
+// Each symbol is compared with each address that it holds. In real tables that is a few times the
+// number of addresses (aliases); a hostile one could let a million symbols hold all addresses. This
+// many comparisons take a few tenths of a second; what has been found until then stays.
+constexpr uint64_t kMaxComparisons = 1 << 26;
+
+int strength(uint8_t binding) {
+  switch (binding) {
+    case STB_LOCAL:
+      return 0;
+    case STB_WEAK:
+      return 1;
+    default:
+      return 2;  // STB_GLOBAL, STB_GNU_UNIQUE
+  }
+}
+
+// More is better.
+auto rank_of_holder(const Symbol& s) {
+  return std::tuple(s.is_function, s.start, strength(s.binding));
+}
+
+auto rank_of_start(const Symbol& s) {
+  return std::tuple(s.start, s.size_bytes != 0, s.is_function, strength(s.binding));
+}
+
+bool holds(const elf::Section& section, uint64_t address) {
+  return address >= section.address.value && address - section.address.value < section.size_bytes;
+}
+
+}  // namespace
+
+SymbolMatch::SymbolMatch(const elf::Layout& layout, std::span<const LinkAddress> sorted_addresses)
+    : layout_(layout),
+      addresses_(sorted_addresses),
+      holders_(sorted_addresses.size()),
+      last_starts_(sorted_addresses.size()),
+      comparisons_left_(kMaxComparisons) {}
+
+size_t SymbolMatch::first_at_or_above(uint64_t address) const {
+  return static_cast<size_t>(
+      std::lower_bound(addresses_.begin(), addresses_.end(), LinkAddress{address}) -
+      addresses_.begin());
+}
+
+template <typename Rank>
+void SymbolMatch::offer(const Symbol& symbol, Rank rank, std::optional<Candidate>& place) {
+  if (!place || rank(symbol) > rank(place->symbol)) {
+    place = Candidate{symbol, symbol.name_offset};
+  } else if (rank(symbol) == rank(place->symbol)) {
+    place->alias_offset = symbol.name_offset;
+  }
+}
+
+void SymbolMatch::add(const Symbol& symbol) {
+  if (addresses_.empty() || symbol.start > addresses_.back().value) return;
+  size_t i = first_at_or_above(symbol.start);
+  offer(symbol, rank_of_start, last_starts_[i]);
+  for (; i < addresses_.size() && addresses_[i].value - symbol.start < symbol.size_bytes; ++i) {
+    if (comparisons_left_ == 0) return;
+    --comparisons_left_;
+    offer(symbol, rank_of_holder, holders_[i]);
+  }
+}
+
+bool SymbolMatch::label_reaches(const Symbol& label, LinkAddress address) const {
+  if (layout_.text) {
+    return holds(*layout_.text, label.start) && holds(*layout_.text, address.value);
+  }
+  return std::any_of(layout_.segments.begin(), layout_.segments.end(), [&](const elf::Segment& s) {
+    const elf::Section range{s.vaddr, 0, s.memory_bytes};
+    return s.is_executable && holds(range, label.start) && holds(range, address.value);
+  });
+}
+
+std::vector<std::optional<SymbolChoice>> SymbolMatch::winners() const {
+  std::vector<std::optional<SymbolChoice>> choices(addresses_.size());
+  std::optional<Candidate> last_start;
+  for (size_t i = 0; i < addresses_.size(); ++i) {
+    if (last_starts_[i]) last_start = last_starts_[i];
+    const bool is_label = !holders_[i] && last_start && last_start->symbol.size_bytes == 0 &&
+                          label_reaches(last_start->symbol, addresses_[i]);
+    const std::optional<Candidate>& winner = is_label ? last_start : holders_[i];
+    if (winner) choices[i] = SymbolChoice{winner->symbol.name_offset, winner->alias_offset};
+  }
+  return choices;
+}
+
+}  // namespace sentry_prof::symbols

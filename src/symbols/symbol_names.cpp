@@ -1,0 +1,148 @@
+#include "symbols/symbol_names.h"
+
+#include "symbols/symbol_match.h"
+
+#include <algorithm>
+#include <array>
+
+#include <elf.h>
+
+namespace sentry_prof::symbols {
+namespace {
+
+constexpr size_t kPiece_bytes = 64 * 1024;
+// A table of 16 million symbols: the largest browsers' debug builds have some millions.
+constexpr uint64_t kMaxTable_bytes = uint64_t{384} << 20;
+constexpr size_t kMaxName_bytes = 4096;
+constexpr size_t kFirstRead_bytes = 256;  // nearly every name fits
+
+struct RawSymbol {
+  uint32_t name = 0;
+  uint8_t info = 0;
+  uint16_t section = 0;
+  uint64_t value = 0, size_bytes = 0;
+};
+
+RawSymbol decode_symbol(ByteReader& reader, bool is_64_bit) {
+  RawSymbol symbol;
+  symbol.name = reader.u32();
+  if (!is_64_bit) {
+    symbol.value = reader.u32();
+    symbol.size_bytes = reader.u32();
+  }
+  symbol.info = reader.u8();
+  reader.skip(1);  // st_other
+  symbol.section = reader.u16();
+  if (is_64_bit) {
+    symbol.value = reader.u64();
+    symbol.size_bytes = reader.u64();
+  }
+  return symbol;
+}
+
+bool is_code_address(const elf::Layout& layout, uint64_t address) {
+  return std::any_of(layout.segments.begin(), layout.segments.end(), [&](const elf::Segment& s) {
+    return s.is_executable && address >= s.vaddr.value && address - s.vaddr.value < s.memory_bytes;
+  });
+}
+
+// Labels without type and size that mark code and data for disassemblers ("$x", "$d").
+bool has_mapping_symbols(uint16_t machine) {
+  return machine == EM_ARM || machine == EM_AARCH64 || machine == EM_RISCV;
+}
+
+std::optional<Symbol> as_code_symbol(const elf::Layout& layout, const RawSymbol& raw) {
+  const uint8_t type = raw.info & 0xf;
+  Symbol symbol{raw.value, raw.size_bytes, raw.name, static_cast<uint8_t>(raw.info >> 4),
+                type == STT_FUNC || type == STT_GNU_IFUNC};
+  if (raw.section == SHN_UNDEF || raw.name == 0) return std::nullopt;
+  if (symbol.is_function) {
+    if (layout.machine == EM_ARM) symbol.start &= ~uint64_t{1};  // set in Thumb functions
+    return symbol;
+  }
+  if (type != STT_NOTYPE || raw.section == SHN_ABS) return std::nullopt;
+  if (symbol.binding == STB_LOCAL && symbol.size_bytes == 0 &&
+      has_mapping_symbols(layout.machine)) {
+    return std::nullopt;
+  }
+  if (!is_code_address(layout, symbol.start)) return std::nullopt;
+  return symbol;
+}
+
+void add_symbols(const ByteSource& file, const elf::Layout& layout, const elf::Section& table,
+                 SymbolMatch& match) {
+  const size_t entry_bytes = layout.is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+  const size_t piece_bytes = kPiece_bytes / entry_bytes * entry_bytes;
+  uint64_t left = std::min(table.size_bytes, kMaxTable_bytes) / entry_bytes * entry_bytes;
+  uint64_t offset = table.file_offset;
+  std::vector<std::byte> piece;
+  while (left != 0) {
+    piece.resize(static_cast<size_t>(std::min<uint64_t>(left, piece_bytes)));
+    if (!file.read_at(offset, piece)) return;
+    ByteReader reader(piece, layout.order);
+    while (!reader.at_end()) {
+      const auto symbol = as_code_symbol(layout, decode_symbol(reader, layout.is_64_bit));
+      if (symbol) match.add(*symbol);
+    }
+    offset += piece.size();
+    left -= piece.size();
+  }
+}
+
+// The string at `offset` of a string table; none if it is empty, too long or not terminated.
+std::optional<std::string> read_name(const ByteSource& file, const elf::Section& strings,
+                                     uint32_t offset) {
+  std::array<char, kMaxName_bytes> buffer;
+  if (offset >= strings.size_bytes) return std::nullopt;
+  const uint64_t available = strings.size_bytes - offset;
+  for (size_t limit : {kFirstRead_bytes, kMaxName_bytes}) {
+    const auto count = static_cast<size_t>(std::min<uint64_t>(available, limit));
+    const std::span text = std::span(buffer).first(count);
+    if (!file.read_at(strings.file_offset + offset, std::as_writable_bytes(text))) break;
+    const auto end = std::find(text.begin(), text.end(), '\0');
+    if (end == text.begin()) break;
+    if (end != text.end()) return std::string(text.begin(), end);
+  }
+  return std::nullopt;
+}
+
+// Some linkers write "name@VERSION" and "name@@VERSION" into .symtab.
+std::string_view without_version(std::string_view name) {
+  const size_t at = name.find('@');
+  return at == 0 ? name : name.substr(0, at);
+}
+
+// "malloc" rather than its alias "__libc_malloc": the name with fewer underscores in front.
+std::optional<std::string> read_best_name(const ByteSource& file, const elf::Section& strings,
+                                          const SymbolChoice& choice) {
+  auto name = read_name(file, strings, choice.name_offset);
+  if (choice.alias_offset == choice.name_offset || (name && !name->starts_with('_'))) return name;
+  auto alias = read_name(file, strings, choice.alias_offset);
+  if (!name) return alias;
+  const bool is_better = alias && alias->find_first_not_of('_') < name->find_first_not_of('_');
+  return is_better ? alias : name;
+}
+
+}  // namespace
+
+std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
+                                                 std::span<const LinkAddress> sorted_addresses) {
+  std::vector<std::optional<std::string>> names(sorted_addresses.size());
+  const auto& table = layout.symtab ? layout.symtab : layout.dynsym;
+  if (!table || sorted_addresses.empty()) return names;
+  SymbolMatch match(layout, sorted_addresses);
+  add_symbols(file, layout, table->symbols, match);
+
+  const auto winners = match.winners();
+  for (size_t i = 0; i < winners.size(); ++i) {
+    if (!winners[i]) continue;
+    if (i > 0 && winners[i] == winners[i - 1]) {
+      names[i] = names[i - 1];
+    } else if (const auto name = read_best_name(file, table->strings, *winners[i])) {
+      names[i] = demangled(without_version(*name));
+    }
+  }
+  return names;
+}
+
+}  // namespace sentry_prof::symbols

@@ -1,0 +1,169 @@
+#include "symbols/symbol_names.h"
+
+#include "support/catch2.h"
+#include "support/elf_builder.h"
+
+#include <algorithm>
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+
+namespace {
+
+constexpr uint64_t kText = 0x1000, kTextBytes = 0x800;
+
+const ElfKind kKinds[] = {
+    {.machine = EM_X86_64, .is_64_bit = true, .order = std::endian::little},
+    {.machine = EM_386, .is_64_bit = false, .order = std::endian::little},
+    {.machine = EM_PPC64, .is_64_bit = true, .order = std::endian::big},
+    {.machine = EM_MIPS, .is_64_bit = false, .order = std::endian::big},
+};
+
+// A file with .text at 0x1000 and one symbol table.
+std::vector<std::byte> with_symbols(const std::vector<SymbolTableBuilder::Symbol>& symbols,
+                                    ElfKind kind = {}, uint32_t table_type = SHT_SYMTAB) {
+  SymbolTableBuilder table(kind);
+  for (const auto& symbol : symbols) table.add(symbol);
+  ElfBuilder elf(kind);
+  elf.section({.name = ".text", .address = kText, .contents = std::vector<std::byte>(kTextBytes)});
+  elf.section({.name = ".sym", .type = table_type, .contents = table.symbols(), .link = ".str"});
+  elf.section({.name = ".str", .type = SHT_STRTAB, .contents = table.strings()});
+  // The executable segment begins before .text, as .init and .plt do.
+  elf.segment({.flags = PF_R | PF_X, .vaddr = 0x800, .file_bytes = 1, .memory_bytes = 0x1800});
+  return elf.build();
+}
+
+std::vector<std::string> names(const std::vector<std::byte>& bytes,
+                               const std::vector<uint64_t>& addresses) {
+  const MemoryByteSource file(bytes);
+  std::vector<LinkAddress> sorted;
+  for (uint64_t address : addresses) sorted.push_back({address});
+  std::vector<std::string> result;
+  for (const auto& name : symbols::names_at(file, elf::read_layout(file).value(), sorted)) {
+    result.push_back(name.value_or("-"));
+  }
+  return result;
+}
+
+using Names = std::vector<std::string>;
+
+SymbolTableBuilder::Symbol function(std::string name, uint64_t value, uint64_t size_bytes,
+                                    uint8_t binding = STB_GLOBAL) {
+  return {std::move(name), value, size_bytes, STT_FUNC, binding, 1};
+}
+
+}  // namespace
+
+TEST_CASE("names_at finds functions in every class and byte order, in .symtab and .dynsym") {
+  for (const ElfKind& kind : kKinds) {
+    for (uint32_t table : {SHT_SYMTAB, SHT_DYNSYM}) {
+      const auto file = with_symbols(
+          {function("second", 0x1100, 0x10), function("_Z5firstv", 0x1000, 0x20)}, kind, table);
+      CHECK(names(file, {0xfff, 0x1000, 0x101f, 0x1020, 0x1100, 0x110f, 0x1110}) ==
+            Names{"-", "first()", "first()", "-", "second", "second", "-"});
+    }
+  }
+}
+
+TEST_CASE("names_at prefers the inner symbol, then the binding, then the first") {
+  const auto file = with_symbols({
+      function("outer", 0x1000, 0x100),
+      function("inner", 0x1040, 0x10, STB_LOCAL),
+      function("local", 0x1200, 0x10, STB_LOCAL),
+      function("weak", 0x1200, 0x10, STB_WEAK),
+      function("global", 0x1200, 0x10),
+      function("alias", 0x1200, 0x10),
+      {"label", 0x1300, 0x10, STT_NOTYPE, STB_GLOBAL, 1},
+      function("function", 0x1300, 0x10, STB_LOCAL),
+      {"resolver", 0x1400, 0x10, STT_GNU_IFUNC, STB_GLOBAL, 1},
+  });
+  CHECK(names(file, {0x1000, 0x1040, 0x1050, 0x1208, 0x1300, 0x1400}) ==
+        Names{"outer", "inner", "outer", "global", "function", "resolver"});
+}
+
+TEST_CASE("names_at prefers the alias with fewer underscores in front") {
+  const auto file = with_symbols({
+      function("__strtok_r", 0x1000, 0x10),
+      function("strtok_r", 0x1000, 0x10),
+      function("malloc", 0x1010, 0x10),
+      function("__libc_malloc", 0x1010, 0x10),
+      function("_exit", 0x1020, 0x10),
+      function("_Exit", 0x1020, 0x10),
+  });
+  CHECK(names(file, {0x1000, 0x1010, 0x1020}) == Names{"strtok_r", "malloc", "_exit"});
+}
+
+TEST_CASE("names_at lets a symbol without size reach to the next symbol of .text") {
+  const auto file = with_symbols({
+      function("_init", 0x900, 0),  // outside .text, in front of the PLT
+      function("assembly", 0x1000, 0),
+      {"label", 0x1020, 0, STT_NOTYPE, STB_LOCAL, 1},
+      function("sized", 0x1040, 0x10),
+      {"object", 0x1060, 0, STT_OBJECT, STB_GLOBAL, 1},
+  });
+  CHECK(names(file, {0x980, 0x1000, 0x101f, 0x1030, 0x1048, 0x1050, 0x1070}) ==
+        Names{"-", "assembly", "assembly", "label", "sized", "-", "-"});
+}
+
+TEST_CASE("names_at passes over symbols that name no code") {
+  const auto file = with_symbols({
+      {"undefined", 0x1000, 0x10, STT_FUNC, STB_GLOBAL, SHN_UNDEF},
+      {"absolute", 0x1000, 0x10, STT_NOTYPE, STB_GLOBAL, SHN_ABS},
+      {"object", 0x1000, 0x10, STT_OBJECT, STB_GLOBAL, 1},
+      {"data", 0x5000, 0x10, STT_NOTYPE, STB_GLOBAL, 1},
+      {"", 0x1000, 0x10, STT_FUNC, STB_GLOBAL, 1},
+  });
+  CHECK(names(file, {0x1000, 0x5000}) == Names{"-", "-"});
+  const ElfKind arm{.machine = EM_ARM, .is_64_bit = false};
+  const auto thumb = with_symbols({function("thumb", 0x1001, 0x10),
+                                   {"$t", 0x1000, 0, STT_NOTYPE, STB_LOCAL, 1},
+                                   {"$d", 0x1010, 0, STT_NOTYPE, STB_LOCAL, 1}},
+                                  arm);
+  CHECK(names(thumb, {0x1000, 0x1010}) == Names{"thumb", "-"});
+}
+
+TEST_CASE("names_at leaves out symbol versions and keeps the compiler's suffixes") {
+  const auto file =
+      with_symbols({function("open@@V_2", 0x1000, 0x10), function("work.part.0", 0x1010, 0x10)});
+  CHECK(names(file, {0x1000, 0x1010}) == Names{"open", "work.part.0"});
+}
+
+TEST_CASE("names_at has no name for strings that are too long, cut off or outside the table") {
+  const auto file = with_symbols({function(std::string(300, 'a'), 0x1000, 0x10),
+                                  function(std::string(5000, 'b'), 0x1010, 0x10)});
+  CHECK(names(file, {0x1000, 0x1010}) == Names{std::string(300, 'a'), "-"});
+
+  ElfBuilder elf;
+  SymbolTableBuilder table;
+  table.add(function("unterminated", 0x1000, 0x10));
+  auto strings = table.strings();
+  strings.pop_back();
+  elf.section({.name = ".sym", .type = SHT_SYMTAB, .contents = table.symbols(), .link = ".str"});
+  elf.section({.name = ".str", .type = SHT_STRTAB, .contents = strings});
+  CHECK(names(elf.build(), {0x1000}) == Names{"-"});
+}
+
+TEST_CASE("names_at reads tables of more than one piece") {
+  std::vector<SymbolTableBuilder::Symbol> symbols;
+  std::vector<uint64_t> addresses;
+  Names expected;
+  for (uint64_t i = 0; i < 10'000; ++i) {
+    symbols.push_back(function(std::string("f").append(std::to_string(i)), 0x10000 + 16 * i, 16));
+    addresses.push_back(0x10000 + 16 * i + 15);
+    expected.push_back(symbols.back().name);
+  }
+  std::reverse(symbols.begin(), symbols.end());
+  CHECK(names(with_symbols(symbols), addresses) == expected);
+}
+
+TEST_CASE("names_at ends on a table whose symbols all hold all addresses") {
+  std::vector<SymbolTableBuilder::Symbol> symbols(60'000, function("all", 1, UINT32_MAX));
+  std::vector<uint64_t> addresses;
+  for (uint64_t i = 0; i < 60'000; ++i) addresses.push_back(0x1000 + i);
+  CHECK(names(with_symbols(symbols), addresses).front() == "all");
+}
+
+TEST_CASE("names_at gives nothing without a symbol table or without addresses") {
+  CHECK(names(ElfBuilder().build(), {0x1000}) == Names{"-"});
+  CHECK(names(with_symbols({function("f", 0x1000, 1)}), {}).empty());
+}

@@ -1,19 +1,18 @@
 // All images of a session: one LoadedImage per build id, shared by all processes.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "base/byte_source.h"
 #include "elf/cfi_table.h"
 #include "elf/identity.h"
 #include "elf/layout.h"
 #include "unwind/module_map.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 namespace sentry_prof::target {
 
@@ -23,71 +22,116 @@ struct MappingFacts {
   RuntimeAddress begin;
   uint64_t size_bytes = 0;
   uint64_t file_offset = 0;
-  std::vector<std::byte> build_id;   // empty if not given
+  std::vector<std::byte> build_id;  // empty if not given
   uint32_t device_major = 0, device_minor = 0;
   uint64_t inode = 0;
-  std::string path;                  // as the target's mount namespace names it, or "[vdso]", "//anon", ""
+  std::string path;  // as the target's mount namespace names it, or "[vdso]", "//anon", ""
 };
 
-// An ELF file that was mapped executable. Identity and layout are read when it is first seen, CFI when
-// the first walk needs it. Immutable for readers apart from that; the file stays open.
+// An ELF file that was mapped executable. Identity and layout are read when it is first seen, CFI
+// when the first walk needs it. Immutable for readers apart from that; the file stays open.
+//
+// An image known by name only (its file could not be opened, or is another one by now) has an empty
+// file and layout; its link addresses are file offsets.
 class LoadedImage final : public unwind::CfiSource {
  public:
   LoadedImage(unwind::ImageId id, std::string path, std::shared_ptr<const ByteSource> file,
               elf::Layout layout, elf::Identity identity, RuntimeAddress first_seen);
 
-  unwind::ImageId id() const;
-  const std::string& path() const;               // without " (deleted)"
-  const ByteSource& file() const;
-  const elf::Layout& layout() const;
-  const elf::Identity& identity() const;
-  RuntimeAddress first_seen() const;             // of the first PT_LOAD, where it was first mapped
+  // Known by name only: `identity` may hold the build id that the kernel gave.
+  static std::shared_ptr<LoadedImage> known_by_name(unwind::ImageId id, std::string path,
+                                                    elf::Identity identity,
+                                                    const MappingFacts& first_mapping);
+
+  unwind::ImageId id() const { return id_; }
+  const std::string& path() const { return path_; }  // without " (deleted)"
+  const ByteSource& file() const { return *file_; }
+  const elf::Layout& layout() const { return layout_; }
+  const elf::Identity& identity() const { return identity_; }
+  // Of the first PT_LOAD, where it was first mapped.
+  RuntimeAddress first_seen() const { return first_seen_; }
+  // From the first PT_LOAD to the end of the last; of an image known by name only, to the end of
+  // its first mapping.
+  uint64_t size_in_memory_bytes() const { return size_in_memory_bytes_; }
+  bool is_known_by_name_only() const { return layout_.segments.empty(); }
 
   // Recording thread only: loads the CFI on first use.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
   // Why there is no CFI, for the summary; empty if it loaded or was not needed yet.
-  const std::string& cfi_error() const;
+  const std::string& cfi_error() const { return cfi_error_; }
 
  private:
+  void load_cfi() const;
+
   unwind::ImageId id_;
   std::string path_;
   std::shared_ptr<const ByteSource> file_;
   elf::Layout layout_;
   elf::Identity identity_;
   RuntimeAddress first_seen_;
+  uint64_t size_in_memory_bytes_;
   mutable std::unique_ptr<elf::CfiTable> cfi_;
   mutable bool cfi_was_tried_ = false;
   mutable std::string cfi_error_;
 };
 
 // Opens the file behind a mapping. The Linux half implements it (map_files, then openat2 below
-// /proc/PID/root, then, only where the kernel gave a build id that matches, the plain path).
+// /proc/PID/root, then, only where the kernel gave a build id, the plain path). Where a build id
+// was given, the caller must compare it with the file's.
 class ImageOpener {
  public:
   virtual ~ImageOpener() = default;
   virtual Result<std::shared_ptr<const ByteSource>> open(const MappingFacts& mapping) = 0;
+  // Whether a path that ends in " (deleted)" is the file's real name; asked after open().
+  virtual bool name_is_literal(const MappingFacts& /*mapping*/) { return false; }
 };
 
 // Owned by the recording thread. LoadedImages live as long as the store; another thread may read
 // those it was given.
 class ImageStore {
  public:
-  explicit ImageStore(ImageOpener& opener);
+  // Of images with and without a file. What comes after is mapped without an image.
+  static constexpr size_t kMaxImages = 100'000;
+  static constexpr size_t kMaxProblems = 1'000;
+
+  explicit ImageStore(ImageOpener& opener) : opener_(opener) {}
 
   // The module of a new executable mapping: finds the image by build id, else by device and inode,
   // else opens it. A mapping whose file cannot be read or is no ELF gives a module without CFI and
   // with image == kNoImage for anonymous memory, or an image that is known by name only.
   unwind::Module module_for(const MappingFacts& mapping);
 
-  std::shared_ptr<const LoadedImage> image(unwind::ImageId id) const;
-  size_t size() const;
+  std::shared_ptr<const LoadedImage> image(unwind::ImageId id) const;  // null if unknown
+  size_t size() const { return images_.size(); }
 
-  // Files that could not be opened or parsed, with the reason, each once; for the summary.
-  const std::vector<std::string>& problems() const;
+  // Files that could not be opened or parsed, with the reason, each once; for the summary. No more
+  // than kMaxProblems.
+  const std::vector<std::string>& problems() const { return problems_; }
 
  private:
-  struct Impl;
-  std::shared_ptr<Impl> impl_;
+  // What is remembered for a build id, or for a device, inode and path.
+  struct Known {
+    unwind::ImageId image = unwind::kNoImage;
+    uint8_t failed_attempts = 0;  // to open it; 0: settled
+  };
+  using KnownFiles = std::unordered_map<std::string, Known>;
+
+  Known look_up(const MappingFacts& mapping);
+  Known try_to_open(const MappingFacts& mapping, Known previous);
+  Known load(const MappingFacts& mapping, std::shared_ptr<const ByteSource> file, Known previous);
+  Known add_file(const MappingFacts& mapping, std::shared_ptr<const ByteSource> file,
+                 elf::Layout layout, elf::Identity identity);
+  Known without_file(const MappingFacts& mapping, const std::string& reason, Known previous);
+  unwind::ImageId add_known_by_name(const MappingFacts& mapping);
+  std::string display_path(const MappingFacts& mapping);
+  void note_problem(const std::string& path, const std::string& reason);
+
+  ImageOpener& opener_;
+  std::vector<std::shared_ptr<LoadedImage>> images_;
+  KnownFiles by_build_id_;
+  KnownFiles by_file_;
+  std::vector<std::string> problems_;
+  std::unordered_set<std::string> noted_problems_;
 };
 
 }  // namespace sentry_prof::target

@@ -1,11 +1,11 @@
 // Starting a command that waits until the sampler is attached, then calls exec.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "os/fd.h"
 #include "sentry_prof/result.h"
+
+#include <string>
+#include <vector>
 
 namespace sentry_prof::target {
 
@@ -14,9 +14,9 @@ class LaunchedChild {
   // Forks; the child blocks before exec. Signal dispositions and mask of the child are those this
   // process had at its start, SIGPIPE included.
   static Result<LaunchedChild> start(const std::vector<std::string>& command);
-  LaunchedChild(LaunchedChild&&) = default;
-  LaunchedChild& operator=(LaunchedChild&&) = default;
-  // A child that was never released is ended and reaped.
+  LaunchedChild(LaunchedChild&& other) noexcept;
+  LaunchedChild& operator=(LaunchedChild&& other) noexcept;
+  // A child that was never released is ended and reaped. One that was released is left alone.
   ~LaunchedChild();
 
   int pid() const { return pid_; }
@@ -29,6 +29,8 @@ class LaunchedChild {
 
  private:
   LaunchedChild() = default;
+  void swap(LaunchedChild& other) noexcept;
+
   int pid_ = -1;
   os::Fd pidfd_;
   os::Fd go_;

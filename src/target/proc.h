@@ -1,16 +1,18 @@
 // /proc of a running target (the Linux half).
 #pragma once
 
-#include <string_view>
-#include <vector>
-
 #include "sentry_prof/result.h"
 #include "target/process_table.h"
 
+#include <string_view>
+#include <vector>
+
 namespace sentry_prof::target {
 
-// Pure: the executable mappings in the text of /proc/PID/maps. Unparsable lines are skipped and counted.
-std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid, uint32_t* bad_lines = nullptr);
+// Pure: the executable mappings in the text of /proc/PID/maps. Unparsable lines are skipped and
+// counted.
+std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid,
+                                     uint32_t* bad_lines = nullptr);
 
 // Refuses with a sentence: no such process, zombie, kernel thread, another user's process.
 Result<void> check_is_profilable(int pid);

@@ -1,20 +1,22 @@
 // Processes, their threads and address spaces, kept up to date by side-band events. Pure.
 #pragma once
 
+#include "target/image_store.h"
+#include "unwind/module_map.h"
+
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-
-#include "target/image_store.h"
-#include "unwind/module_map.h"
+#include <unordered_set>
 
 namespace sentry_prof::target {
 
 struct Process {
   uint32_t pid = 0;
   uint32_t parent_pid = 0;
-  std::string name;               // comm of the main thread
+  std::string name;  // comm of the main thread
   unwind::ModuleMap modules;
   bool has_exited = false;
 };
@@ -22,8 +24,8 @@ struct Process {
 struct ThreadState {
   uint32_t pid = 0;
   uint32_t tid = 0;
-  uint32_t generation = 0;        // counts reuses of the tid in this session
-  std::string name;               // comm
+  uint32_t generation = 0;  // counts reuses of the tid in this session
+  std::string name;         // comm
 };
 
 // What was read from /proc when the session attached to a running process.
@@ -33,32 +35,85 @@ struct ProcessSnapshot {
   std::string name;
   std::vector<std::pair<uint32_t, std::string>> threads;  // tid, comm
   std::vector<MappingFacts> mappings;                     // executable ones
-  uint64_t taken_at_ns = 0;       // CLOCK_MONOTONIC before reading: older map events are skipped
+  uint64_t taken_at_ns = 0;  // CLOCK_MONOTONIC before reading: older map events are skipped
 };
 
+// The state of ended processes and threads is kept for a while, because samples may come slightly
+// after the exit record; then it is dropped, so that a program that forks or starts threads for
+// hours takes no more memory than one that does not.
 class ProcessTable {
  public:
-  explicit ProcessTable(ImageStore& images);
+  // How much of the past is kept. Records come out of order by milliseconds, no machine ends so
+  // many in that time.
+  static constexpr size_t kMaxExitedProcesses = 512;
+  static constexpr size_t kMaxExitedModules = 100'000;  // 4 MiB
+  static constexpr size_t kMaxExitedThreads = 4'096;
+  // As many mappings as Linux allows a process by default (vm.max_map_count). Records tell of no
+  // munmap, so that more than that may pile up; mappings without an image are then forgotten.
+  static constexpr size_t kMaxModules = 65'536;
 
+  explicit ProcessTable(ImageStore& images) : images_(images) {}
+
+  // The time of a record that has none: newer than everything.
+  static constexpr uint64_t kNow = UINT64_MAX;
+
+  // Records older than a snapshot of their process are skipped where the snapshot knows better.
   void on_snapshot(const ProcessSnapshot& snapshot);
   void on_map(uint64_t time_ns, const MappingFacts& mapping);
-  void on_comm(uint32_t pid, uint32_t tid, std::string_view name, bool is_exec);
-  void on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint32_t parent_tid);
+  void on_comm(uint32_t pid, uint32_t tid, std::string_view name, bool is_exec,
+               uint64_t time_ns = kNow);
+  void on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint32_t parent_tid,
+               uint64_t time_ns = kNow);
   void on_exit(uint32_t pid, uint32_t tid);
 
   // Unknown pids and tids are created empty: their records were lost, or come later.
-  Process& process(uint32_t pid);
-  ThreadState& thread(uint32_t pid, uint32_t tid);
+  // The references hold until the next call that is not const.
+  Process& process(uint32_t pid) { return process_entry(pid).process; }
+  ThreadState& thread(uint32_t pid, uint32_t tid) { return thread_entry(pid, tid).state; }
 
-  size_t process_count() const;      // all that were ever seen
-  size_t thread_count() const;       // all that were ever seen
+  size_t process_count() const { return processes_seen_; }  // all that were ever seen
+  size_t thread_count() const { return threads_seen_; }     // all that were ever seen
+  size_t kept_process_count() const { return processes_.size(); }
+  size_t kept_thread_count() const { return threads_.size(); }
 
  private:
+  struct ProcessEntry {
+    Process process;
+    uint64_t snapshot_time_ns = 0;  // of the last snapshot; 0: none
+    uint64_t exit_serial = 0;       // number of its exit in this session; 0: lives
+    std::unordered_set<uint32_t> living_tids;
+  };
+  struct ThreadEntry {
+    ThreadState state;
+    uint64_t exit_serial = 0;
+  };
+  struct Exited {
+    uint32_t id = 0;  // pid or tid
+    uint64_t serial = 0;
+    size_t modules = 0;
+  };
+
+  ProcessEntry& process_entry(uint32_t pid);
+  ThreadEntry& thread_entry(uint32_t pid, uint32_t tid);
+  ThreadEntry& living_thread(uint32_t pid, uint32_t tid);
+  ThreadEntry& new_life(uint32_t pid, uint32_t tid);
+  void begin_process(ProcessEntry& entry, uint32_t parent_pid);
+  void end_thread(uint32_t tid);
+  void end_process(ProcessEntry& entry);
+  void end_other_threads(ProcessEntry& entry, uint32_t survivor_tid);
+  void insert(Process& process, const MappingFacts& mapping);
+  void drop_oldest_processes();
+  void drop_oldest_threads();
+
   ImageStore& images_;
-  struct Entry;
-  std::unordered_map<uint32_t, Process> processes_;
-  std::unordered_map<uint32_t, ThreadState> threads_;
-  std::unordered_map<uint32_t, uint64_t> snapshot_time_ns_;
+  std::unordered_map<uint32_t, ProcessEntry> processes_;  // by pid
+  std::unordered_map<uint32_t, ThreadEntry> threads_;     // by tid
+  std::deque<Exited> exited_processes_;                   // oldest first; some live again
+  std::deque<Exited> exited_threads_;
+  size_t exited_modules_ = 0;
+  uint64_t exits_ = 0;
+  // Generation of a tid that is not known: above that of any thread whose state was dropped.
+  uint32_t first_generation_ = 0;
   size_t processes_seen_ = 0;
   size_t threads_seen_ = 0;
 };

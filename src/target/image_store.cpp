@@ -1,0 +1,162 @@
+#include "target/image_store.h"
+
+#include "base/hex.h"
+#include "target/mapping_kind.h"
+
+#include <bit>
+
+#include <fmt/core.h>
+
+namespace sentry_prof::target {
+
+namespace {
+
+// A process that ended before its records were read hides its file; the next one that maps it may
+// live longer. A file that cannot be opened this often will not be.
+constexpr uint8_t kMaxOpenAttempts = 8;
+
+std::string as_key(const std::vector<std::byte>& build_id) {
+  return {reinterpret_cast<const char*>(build_id.data()), build_id.size()};
+}
+
+// Without an inode nothing but the process tells two files of one path apart. The vdso is the
+// kernel's, the same for all.
+std::string file_key(const MappingFacts& mapping) {
+  const bool is_vdso = kind_of_mapping(mapping.path) == MappingKind::Vdso;
+  const uint32_t pid = mapping.inode == 0 && !is_vdso ? mapping.pid : 0;
+  return fmt::format("{}:{}:{}:{}:{}", mapping.device_major, mapping.device_minor, mapping.inode,
+                     pid, mapping.path);
+}
+
+RuntimeAddress end_of(const MappingFacts& mapping) {
+  const uint64_t end = mapping.begin.value + mapping.size_bytes;
+  return {end < mapping.begin.value ? UINT64_MAX : end};
+}
+
+// What the kernel alone tells: it gives no byte order, but the target runs on this machine.
+elf::Identity identity_of(const std::vector<std::byte>& build_id) {
+  elf::Identity identity;
+  identity.build_id = build_id;
+  identity.code_id = to_hex(build_id);
+  if (!build_id.empty()) {
+    identity.debug_id = elf::debug_id_of_build_id(build_id, std::endian::native);
+  }
+  return identity;
+}
+
+}  // namespace
+
+unwind::Module ImageStore::module_for(const MappingFacts& mapping) {
+  unwind::Module module{mapping.begin, end_of(mapping), {}, unwind::kNoImage, nullptr};
+  if (kind_of_mapping(mapping.path) == MappingKind::Anonymous) return module;
+  const Known known = look_up(mapping);
+  if (known.image == unwind::kNoImage) return module;
+
+  const LoadedImage& image = *images_[known.image];
+  if (image.is_known_by_name_only()) {
+    module.image = known.image;
+    module.bias = {mapping.begin.value - mapping.file_offset};
+    return module;
+  }
+  const auto bias =
+      elf::bias_of_mapping(image.layout(), mapping.begin, mapping.size_bytes, mapping.file_offset);
+  if (!bias) {
+    note_problem(mapping.path, "mapped in a way that its program headers do not describe");
+    return module;
+  }
+  module.image = known.image;
+  module.bias = *bias;
+  module.cfi = &image;
+  return module;
+}
+
+ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
+  const bool has_build_id = !mapping.build_id.empty();
+  KnownFiles& known_files = has_build_id ? by_build_id_ : by_file_;
+  const std::string key = has_build_id ? as_key(mapping.build_id) : file_key(mapping);
+  const auto found = known_files.find(key);
+  if (found != known_files.end() && found->second.failed_attempts == 0) return found->second;
+  if (images_.size() >= kMaxImages || known_files.size() >= kMaxImages) {
+    note_problem("", fmt::format("more than {} images: further ones are left out", kMaxImages));
+    return found == known_files.end() ? Known() : found->second;
+  }
+  const Known result = try_to_open(mapping, found == known_files.end() ? Known() : found->second);
+  known_files[key] = result;
+  return result;
+}
+
+ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known previous) {
+  auto file = opener_.open(mapping);
+  if (!file) return without_file(mapping, file.error().message, previous);
+  return load(mapping, std::move(*file), previous);
+}
+
+ImageStore::Known ImageStore::load(const MappingFacts& mapping,
+                                   std::shared_ptr<const ByteSource> file, Known previous) {
+  auto layout = elf::read_layout(*file);
+  if (!layout) {
+    const Known known = without_file(mapping, layout.error().message, previous);
+    return {known.image, 0};
+  }
+  elf::Identity identity = elf::read_identity(*file, *layout);
+  if (!mapping.build_id.empty() && mapping.build_id != identity.build_id) {
+    return without_file(mapping, "the file was replaced since it was mapped", previous);
+  }
+  return add_file(mapping, std::move(file), std::move(*layout), std::move(identity));
+}
+
+ImageStore::Known ImageStore::add_file(const MappingFacts& mapping,
+                                       std::shared_ptr<const ByteSource> file, elf::Layout layout,
+                                       elf::Identity identity) {
+  const std::string build_id = as_key(identity.build_id);
+  if (!build_id.empty()) {
+    const auto same = by_build_id_.find(build_id);
+    if (same != by_build_id_.end() && same->second.failed_attempts == 0) return same->second;
+  }
+  const auto bias =
+      elf::bias_of_mapping(layout, mapping.begin, mapping.size_bytes, mapping.file_offset);
+  const RuntimeAddress first_seen = bias ? to_runtime(layout.first_vaddr(), *bias) : mapping.begin;
+  const auto id = static_cast<unwind::ImageId>(images_.size());
+  images_.push_back(std::make_shared<LoadedImage>(id, display_path(mapping), std::move(file),
+                                                  std::move(layout), std::move(identity),
+                                                  first_seen));
+  const Known known{id, 0};
+  if (!build_id.empty()) by_build_id_[build_id] = known;
+  return known;
+}
+
+ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const std::string& reason,
+                                           Known previous) {
+  const auto attempts = static_cast<uint8_t>(previous.failed_attempts + 1);
+  Known known{previous.image, attempts >= kMaxOpenAttempts ? uint8_t{0} : attempts};
+  // JIT code in a memory file is no image.
+  if (kind_of_mapping(mapping.path) != MappingKind::File) return known;
+  note_problem(mapping.path, reason);
+  if (known.image == unwind::kNoImage) known.image = add_known_by_name(mapping);
+  return known;
+}
+
+unwind::ImageId ImageStore::add_known_by_name(const MappingFacts& mapping) {
+  const auto id = static_cast<unwind::ImageId>(images_.size());
+  images_.push_back(LoadedImage::known_by_name(id, display_path(mapping),
+                                               identity_of(mapping.build_id), mapping));
+  return id;
+}
+
+std::string ImageStore::display_path(const MappingFacts& mapping) {
+  const bool has_suffix = mapping.path.ends_with(kDeletedSuffix);
+  if (!has_suffix || opener_.name_is_literal(mapping)) return mapping.path;
+  return mapping.path.substr(0, mapping.path.size() - kDeletedSuffix.size());
+}
+
+void ImageStore::note_problem(const std::string& path, const std::string& reason) {
+  if (problems_.size() >= kMaxProblems) return;
+  std::string problem = path.empty() ? reason : fmt::format("{}: {}", path, reason);
+  if (noted_problems_.insert(problem).second) problems_.push_back(std::move(problem));
+}
+
+std::shared_ptr<const LoadedImage> ImageStore::image(unwind::ImageId id) const {
+  return id < images_.size() ? images_[id] : nullptr;
+}
+
+}  // namespace sentry_prof::target

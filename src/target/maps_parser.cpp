@@ -1,0 +1,93 @@
+// The text of /proc/PID/maps. Source: proc_pid_maps(5), show_map_vma() in fs/proc/task_mmu.c.
+#include "target/proc.h"
+
+#include <charconv>
+
+namespace sentry_prof::target {
+
+namespace {
+
+// Cuts off the next field and the one separator behind it.
+bool take_until(std::string_view& line, char separator, std::string_view& field) {
+  const size_t end = line.find(separator);
+  if (end == line.npos) return false;
+  field = line.substr(0, end);
+  line.remove_prefix(end + 1);
+  return true;
+}
+
+template <typename T>
+bool take_number(std::string_view& line, char separator, int base, T& value) {
+  std::string_view field;
+  if (!take_until(line, separator, field)) return false;
+  const char* end = field.data() + field.size();
+  const auto [stop, error] = std::from_chars(field.data(), end, value, base);
+  return error == std::errc() && stop == end;
+}
+
+// The kernel escapes a newline in a path, and nothing else: not the backslash either.
+std::string without_escapes(std::string_view path) {
+  constexpr std::string_view kNewline = "\\012";
+  std::string result;
+  for (;;) {
+    const size_t escape = path.find(kNewline);
+    result += path.substr(0, escape);
+    if (escape == path.npos) return result;
+    result += '\n';
+    path.remove_prefix(escape + kNewline.size());
+  }
+}
+
+// "55d0c0a00000-55d0c0a28000 r-xp 00001000 fe:00 123456      /usr/bin/cat"; the path may be
+// missing.
+bool parse_line(std::string_view line, MappingFacts& mapping, bool& is_executable) {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  std::string_view permissions;
+  if (!take_number(line, '-', 16, begin) || !take_number(line, ' ', 16, end) || end <= begin) {
+    return false;
+  }
+  if (!take_until(line, ' ', permissions) || permissions.size() != 4) return false;
+  if (!take_number(line, ' ', 16, mapping.file_offset) ||
+      !take_number(line, ':', 16, mapping.device_major) ||
+      !take_number(line, ' ', 16, mapping.device_minor)) {
+    return false;
+  }
+  // Linux pads the line with blanks only where a path follows.
+  const size_t inode_end = std::min(line.find(' '), line.size());
+  const char* inode_stop = line.data() + inode_end;
+  const auto [stop, error] = std::from_chars(line.data(), inode_stop, mapping.inode);
+  if (error != std::errc() || stop != inode_stop) return false;
+  const size_t path = line.find_first_not_of(' ', inode_end);
+
+  mapping.begin = {begin};
+  mapping.size_bytes = end - begin;
+  is_executable = permissions[2] == 'x';
+  if (is_executable && path != line.npos) mapping.path = without_escapes(line.substr(path));
+  return true;
+}
+
+}  // namespace
+
+std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid, uint32_t* bad_lines) {
+  std::vector<MappingFacts> mappings;
+  uint32_t bad = 0;
+  while (!text.empty()) {
+    const size_t line_end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, line_end);
+    text.remove_prefix(std::min(line_end + 1, text.size()));
+    if (line.empty()) continue;
+    MappingFacts mapping;
+    mapping.pid = pid;
+    bool is_executable = false;
+    if (!parse_line(line, mapping, is_executable)) {
+      ++bad;
+    } else if (is_executable) {
+      mappings.push_back(std::move(mapping));
+    }
+  }
+  if (bad_lines != nullptr) *bad_lines = bad;
+  return mappings;
+}
+
+}  // namespace sentry_prof::target

@@ -1,0 +1,196 @@
+#include "target/proc.h"
+
+#include "os/clock.h"
+#include "os/file.h"
+#include "target/proc_text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#ifndef CAP_PERFMON  // Linux 5.8
+#define CAP_PERFMON 38
+#endif
+
+namespace sentry_prof::target {
+
+namespace {
+
+std::string proc_path(int pid, std::string_view file) {
+  return fmt::format("/proc/{}/{}", pid, file);
+}
+
+// A comm as a word of a sentence: control characters would act on the terminal.
+std::string printable(std::string_view name) {
+  std::string result;
+  for (const char c : name) result += c >= ' ' && c <= '~' ? c : '?';
+  return result;
+}
+
+std::string read_name(const std::string& path) {
+  auto name = os::read_small_file(path, 4096);
+  if (!name) return {};
+  if (name->ends_with('\n')) name->pop_back();
+  return std::move(*name);
+}
+
+std::string described(int pid) {
+  return fmt::format("process {} ({})", pid, printable(read_name(proc_path(pid, "comm"))));
+}
+
+Error no_such_process(int pid) {
+  return {ErrorCode::NotFound,
+          fmt::format("there is no process {}. `ps` lists those that run.", pid)};
+}
+
+template <typename Facts>
+Result<Facts> read_facts(int pid, std::string_view file,
+                         std::optional<Facts> (*parse)(std::string_view)) {
+  const auto text = os::read_small_file(proc_path(pid, file));
+  if (!text) return tl::unexpected(no_such_process(pid));
+  if (auto facts = parse(*text)) return *facts;
+  return fail(ErrorCode::Malformed, proc_path(pid, file) + ": not in the expected form");
+}
+
+bool may_look_at_others() {
+  const auto text = os::read_small_file("/proc/self/status");
+  const auto self = text ? parse_status(*text) : std::nullopt;
+  if (!self) return ::geteuid() == 0;
+  constexpr uint64_t kEnough = (uint64_t{1} << CAP_SYS_PTRACE) | (uint64_t{1} << CAP_SYS_ADMIN) |
+                               (uint64_t{1} << CAP_PERFMON);
+  return (self->effective_capabilities & kEnough) != 0;
+}
+
+std::string user_name(uint32_t uid) {
+  char buffer[1024];
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(uid, &entry, buffer, sizeof(buffer), &found) != 0 || found == nullptr) {
+    return fmt::format("uid {}", uid);
+  }
+  return printable(found->pw_name);
+}
+
+Result<void> check_owner(int pid, const ProcStatus& status) {
+  const auto& ids = status.user_ids;
+  const uint32_t self = ::getuid();
+  // The kernel wants all three to be ours (ptrace_may_access); a setuid program has others.
+  const bool is_ours =
+      std::all_of(ids.begin(), ids.begin() + 3, [&](uint32_t id) { return id == self; });
+  if (is_ours || may_look_at_others()) return {};
+  const uint32_t other = ids[0] != self ? ids[0] : ids[1] != self ? ids[1] : ids[2];
+  return fail(ErrorCode::PermissionDenied,
+              fmt::format("{} runs as another user ({}). Run sentry-prof as root: sudo sentry-prof "
+                          "record -p {}",
+                          described(pid), user_name(other), pid));
+}
+
+bool has_ended(int pid, int tid) {
+  const auto text = os::read_small_file(proc_path(pid, fmt::format("task/{}/stat", tid)));
+  const auto stat = text ? parse_stat(*text) : std::nullopt;
+  return !stat || stat->state == 'Z' || stat->state == 'X';
+}
+
+Result<void> check_lives(int pid, const ProcStat& stat) {
+  if (stat.state != 'Z' && stat.state != 'X') return {};
+  // A main thread that ended stays a zombie for as long as others live.
+  const auto threads = list_threads(pid);
+  if (threads && std::any_of(threads->begin(), threads->end(),
+                             [&](int tid) { return !has_ended(pid, tid); })) {
+    return {};
+  }
+  return fail(ErrorCode::Gone,
+              fmt::format("{} has already ended: it is a zombie that waits for its parent ({}) to "
+                          "take notice.",
+                          described(pid), stat.parent_pid));
+}
+
+}  // namespace
+
+Result<void> check_is_profilable(int pid) {
+  if (pid <= 0) return fail(ErrorCode::InvalidArgument, fmt::format("{} is no process id", pid));
+  const auto stat = read_facts(pid, "stat", parse_stat);
+  if (!stat) return tl::unexpected(stat.error());
+  const auto status = read_facts(pid, "status", parse_status);
+  if (!status) return tl::unexpected(status.error());
+  if (status->thread_group != static_cast<uint32_t>(pid)) {
+    return fail(
+        ErrorCode::InvalidArgument,
+        fmt::format("{} is a thread of {}. All threads of a process are sampled: use -p {}", pid,
+                    described(static_cast<int>(status->thread_group)), status->thread_group));
+  }
+  if (stat->is_kernel_thread) {
+    return fail(ErrorCode::Unsupported,
+                fmt::format("{} is a thread of the kernel: it has no user stack to record.",
+                            described(pid)));
+  }
+  if (auto lives = check_lives(pid, *stat); !lives) return lives;
+  return check_owner(pid, *status);
+}
+
+Result<std::vector<int>> list_threads(int pid) {
+  struct CloseDirectory {
+    void operator()(DIR* directory) const { ::closedir(directory); }
+  };
+  const std::unique_ptr<DIR, CloseDirectory> tasks(::opendir(proc_path(pid, "task").c_str()));
+  if (tasks == nullptr) {
+    if (errno == ENOENT || errno == ESRCH) {
+      return fail(ErrorCode::Gone, fmt::format("process {} has ended", pid));
+    }
+    return os::fail_with_errno(errno, proc_path(pid, "task"));
+  }
+  std::vector<int> threads;
+  while (const dirent* entry = ::readdir(tasks.get())) {
+    const std::string_view name(entry->d_name);
+    int tid = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), tid);
+    if (error == std::errc() && end == name.data() + name.size()) threads.push_back(tid);
+  }
+  std::sort(threads.begin(), threads.end());
+  return threads;
+}
+
+namespace {
+
+// The maps of a main thread that has ended are empty: those of its living threads are the same.
+Result<std::string> read_maps(int pid, const std::vector<int>& threads) {
+  auto maps = os::read_small_file(proc_path(pid, "maps"));
+  if (maps && !maps->empty()) return maps;
+  for (const int tid : threads) {
+    auto other = os::read_small_file(proc_path(pid, fmt::format("task/{}/maps", tid)));
+    if (other && !other->empty()) return other;
+  }
+  return maps;
+}
+
+}  // namespace
+
+Result<ProcessSnapshot> read_process(int pid) {
+  ProcessSnapshot snapshot;
+  snapshot.taken_at_ns = os::monotonic_ns();
+  snapshot.pid = static_cast<uint32_t>(pid);
+  const auto threads = list_threads(pid);
+  if (!threads) return tl::unexpected(threads.error());
+  const auto stat = read_facts(pid, "stat", parse_stat);
+  if (!stat) return tl::unexpected(stat.error());
+  snapshot.parent_pid = stat->parent_pid;
+  const auto maps = read_maps(pid, *threads);
+  if (!maps) return tl::unexpected(maps.error());
+  snapshot.mappings = parse_maps(*maps, snapshot.pid);
+  snapshot.name = read_name(proc_path(pid, "comm"));
+  snapshot.threads.reserve(threads->size());
+  for (const int tid : *threads) {
+    snapshot.threads.emplace_back(tid, read_name(proc_path(pid, fmt::format("task/{}/comm", tid))));
+  }
+  return snapshot;
+}
+
+}  // namespace sentry_prof::target

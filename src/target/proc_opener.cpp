@@ -1,0 +1,196 @@
+// Opens the files behind a target's mappings, none of which is to be trusted: paths may be links
+// out of a container, FIFOs that block, devices whose opening has effects, or other files by now.
+#include "os/file.h"
+#include "target/mapping_kind.h"
+#include "target/proc.h"
+#include "target/proc_text.h"
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/openat2.h>
+#include <sys/auxv.h>
+#include <sys/fsuid.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace sentry_prof::target {
+
+namespace {
+
+// Descriptors kept free for what is written at the end.
+constexpr uint64_t kReservedDescriptors = 16;
+
+// openat2 gives EAGAIN when a rename or mount races with its walk.
+constexpr int kMaxRaces = 8;
+
+// While it lives, files are opened with the rights of the target's user: root must not read for a
+// target what that target could not read itself. Of this thread only. Supplementary groups stay.
+class AsUserOf {
+ public:
+  explicit AsUserOf(uint32_t pid) {
+    if (::geteuid() != 0) return;
+    const auto text = os::read_small_file(fmt::format("/proc/{}/status", pid));
+    const auto status = text ? parse_status(*text) : std::nullopt;
+    if (!status) return;
+    // The group first: without root's user id it could not be changed.
+    previous_gid_ = static_cast<gid_t>(::setfsgid(status->group_ids[3]));
+    previous_uid_ = static_cast<uid_t>(::setfsuid(status->user_ids[3]));
+    is_changed_ = true;
+  }
+  AsUserOf(const AsUserOf&) = delete;
+  AsUserOf& operator=(const AsUserOf&) = delete;
+  ~AsUserOf() {
+    if (!is_changed_) return;
+    ::setfsuid(previous_uid_);
+    ::setfsgid(previous_gid_);
+  }
+
+ private:
+  bool is_changed_ = false;
+  uid_t previous_uid_ = 0;
+  gid_t previous_gid_ = 0;
+};
+
+// An O_PATH descriptor of `path` below `root`: no symbolic link leads out of it, and nothing is
+// opened yet.
+os::Fd find_below(int root, const std::string& path) {
+#ifdef SYS_openat2
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  for (int attempt = 0; attempt < kMaxRaces; ++attempt) {
+    const long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how));
+    if (fd >= 0) return os::Fd(static_cast<int>(fd));
+    if (errno != EAGAIN && errno != EINTR) break;
+  }
+#else
+  errno = ENOSYS;
+#endif
+  return os::Fd();
+}
+
+bool leaves_too_few_descriptors(int fd) {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+         static_cast<uint64_t>(fd) + kReservedDescriptors >= limit.rlim_cur;
+}
+
+bool is_expected_inode(const struct stat& status, const MappingFacts& mapping) {
+  // Not the device: btrfs and overlayfs tell stat() another one than they tell maps. With a build
+  // id the caller compares that, which is better than both.
+  return mapping.inode == 0 || !mapping.build_id.empty() || status.st_ino == mapping.inode;
+}
+
+// Opens for reading what an O_PATH descriptor found, once it is known to be a regular file.
+Result<std::shared_ptr<const ByteSource>> open_found(const os::Fd& found) {
+  struct stat status {};
+  if (::fstat(found.get(), &status) != 0) return os::fail_with_errno(errno, "fstat");
+  if (!S_ISREG(status.st_mode)) return fail(ErrorCode::Unsupported, "not a regular file");
+  os::Fd file(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
+                     O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!file.is_open()) return os::fail_with_errno(errno, "cannot be read");
+  if (leaves_too_few_descriptors(file.get())) {
+    return fail(ErrorCode::LimitExceeded, "too many open files (raise the limit: ulimit -n)");
+  }
+  auto bytes = os::FileByteSource::adopt(std::move(file));
+  if (!bytes) return tl::unexpected(std::move(bytes.error()));
+  return std::shared_ptr<const ByteSource>(std::move(*bytes));
+}
+
+os::Fd open_root_of(uint32_t pid) {
+  return os::Fd(
+      ::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+bool is_expected_file(const os::Fd& found, const MappingFacts& mapping) {
+  struct stat status {};
+  return ::fstat(found.get(), &status) == 0 && is_expected_inode(status, mapping);
+}
+
+bool links_to(const std::string& link, const std::string& path) {
+  std::string target(path.size() + 1, '\0');
+  const ssize_t size = ::readlink(link.c_str(), target.data(), target.size());
+  return size == static_cast<ssize_t>(path.size()) && target.compare(0, path.size(), path) == 0;
+}
+
+// The exact inode that is mapped, even if it was deleted or replaced. Needs CAP_SYS_ADMIN or
+// CAP_CHECKPOINT_RESTORE, and a mapping that has not been split since. A pid that was used again
+// shows other files: they are compared. (By name as well, since the inodes of overlayfs in maps are
+// those of its lower layers before Linux 6.8.)
+os::Fd find_by_map_files(const MappingFacts& mapping) {
+  const uint64_t begin = mapping.begin.value;
+  const std::string link =
+      fmt::format("/proc/{}/map_files/{:x}-{:x}", mapping.pid, begin, begin + mapping.size_bytes);
+  os::Fd found(::open(link.c_str(), O_PATH | O_CLOEXEC));
+  if (!found.is_open()) return found;
+  if (!is_expected_file(found, mapping) && !links_to(link, mapping.path)) found.reset();
+  return found;
+}
+
+Result<std::shared_ptr<const ByteSource>> open_by_path(const MappingFacts& mapping) {
+  os::Fd root = open_root_of(mapping.pid);
+  if (!root.is_open()) {
+    const int error_number = errno;
+    const bool is_gone = error_number == ENOENT || error_number == ESRCH;
+    if (!is_gone) return os::fail_with_errno(error_number, "the root directory of its process");
+    if (mapping.build_id.empty()) {
+      return fail(ErrorCode::Gone, "its process ended before the file could be opened");
+    }
+    root = os::Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  const AsUserOf user(mapping.pid);
+  const os::Fd found = find_below(root.get(), mapping.path);
+  if (!found.is_open()) return os::fail_with_errno(errno, "cannot be opened");
+  if (!is_expected_file(found, mapping)) {
+    return fail(ErrorCode::NotFound, "another file has that name now");
+  }
+  return open_found(found);
+}
+
+// Our own vdso is everybody's: the kernel has one. Of another size is only that of a 32-bit
+// process.
+Result<std::shared_ptr<const ByteSource>> copy_own_vdso(uint64_t size_bytes) {
+  const auto* begin = reinterpret_cast<const std::byte*>(::getauxval(AT_SYSINFO_EHDR));
+  const auto maps = os::read_small_file("/proc/self/maps");
+  if (begin == nullptr || !maps) return fail(ErrorCode::NotFound, "no vdso in this process");
+  for (const MappingFacts& own : parse_maps(*maps, 0)) {
+    if (own.path != kVdsoPath || own.begin.value != reinterpret_cast<uint64_t>(begin)) continue;
+    if (own.size_bytes != size_bytes) break;
+    return std::make_shared<MemoryByteSource>(std::vector<std::byte>(begin, begin + size_bytes));
+  }
+  return fail(ErrorCode::Unsupported, "not the vdso of this kernel's 64-bit programs");
+}
+
+class ProcOpener final : public ImageOpener {
+ public:
+  Result<std::shared_ptr<const ByteSource>> open(const MappingFacts& mapping) override {
+    const MappingKind kind = kind_of_mapping(mapping.path);
+    if (kind == MappingKind::Vdso) return copy_own_vdso(mapping.size_bytes);
+    if (kind == MappingKind::Anonymous) return fail(ErrorCode::Unsupported, "no file");
+    if (const os::Fd found = find_by_map_files(mapping); found.is_open()) {
+      if (auto file = open_found(found)) return file;
+    }
+    if (kind == MappingKind::MemoryFd) return fail(ErrorCode::NotFound, "a memory file");
+    return open_by_path(mapping);
+  }
+
+  bool name_is_literal(const MappingFacts& mapping) override {
+    const os::Fd root = open_root_of(mapping.pid);
+    if (!root.is_open()) return false;
+    const os::Fd found = find_below(root.get(), mapping.path);
+    struct stat status {};
+    return found.is_open() && mapping.inode != 0 && ::fstat(found.get(), &status) == 0 &&
+           status.st_ino == mapping.inode;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ImageOpener> make_proc_opener() { return std::make_unique<ProcOpener>(); }
+
+}  // namespace sentry_prof::target

@@ -1,0 +1,30 @@
+// The few facts that are taken from /proc/PID/stat and /proc/PID/status. Pure.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace sentry_prof::target {
+
+struct ProcStat {
+  char state = '?';  // 'R', 'S', ..., 'Z' zombie, 'X' dead
+  uint32_t parent_pid = 0;
+  bool is_kernel_thread = false;  // PF_KTHREAD
+};
+
+// "PID (COMM) STATE PPID ...": the name may hold blanks and parentheses. Source: proc_pid_stat(5).
+std::optional<ProcStat> parse_stat(std::string_view text);
+
+struct ProcStatus {
+  uint32_t thread_group = 0;            // "Tgid:", the pid that the thread belongs to
+  std::array<uint32_t, 4> user_ids{};   // "Uid:", real, effective, saved, file system
+  std::array<uint32_t, 4> group_ids{};  // "Gid:"
+  uint64_t effective_capabilities = 0;  // "CapEff:"
+};
+
+// Lines that are missing leave zeros; none without "Tgid:" and "Uid:". Source: proc_pid_status(5).
+std::optional<ProcStatus> parse_status(std::string_view text);
+
+}  // namespace sentry_prof::target

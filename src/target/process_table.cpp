@@ -1,0 +1,183 @@
+#include "target/process_table.h"
+
+#include <algorithm>
+
+namespace sentry_prof::target {
+
+namespace {
+constexpr uint32_t kNoThread = UINT32_MAX;
+}
+
+ProcessTable::ProcessEntry& ProcessTable::process_entry(uint32_t pid) {
+  const auto [found, is_new] = processes_.try_emplace(pid);
+  if (is_new) {
+    found->second.process.pid = pid;
+    ++processes_seen_;
+  }
+  return found->second;
+}
+
+ProcessTable::ThreadEntry& ProcessTable::thread_entry(uint32_t pid, uint32_t tid) {
+  const auto found = threads_.find(tid);
+  if (found != threads_.end() && found->second.state.pid == pid) return found->second;
+  return new_life(pid, tid);
+}
+
+// A thread that was not known, or has a tid that another one had before.
+ProcessTable::ThreadEntry& ProcessTable::new_life(uint32_t pid, uint32_t tid) {
+  const auto [found, is_new] = threads_.try_emplace(tid);
+  ThreadEntry& entry = found->second;
+  if (!is_new) {
+    const auto previous = processes_.find(entry.state.pid);
+    if (previous != processes_.end()) previous->second.living_tids.erase(tid);
+  }
+  const uint32_t generation = is_new ? first_generation_ : entry.state.generation + 1;
+  entry = {};
+  entry.state = {pid, tid, generation, {}};
+  ++threads_seen_;
+  ProcessEntry& owner = process_entry(pid);
+  owner.living_tids.insert(tid);
+  // Its threads are not all known when records were lost: it had not ended after all.
+  owner.exit_serial = 0;
+  owner.process.has_exited = false;
+  return entry;
+}
+
+ProcessTable::ThreadEntry& ProcessTable::living_thread(uint32_t pid, uint32_t tid) {
+  ThreadEntry& entry = thread_entry(pid, tid);
+  return entry.exit_serial == 0 ? entry : new_life(pid, tid);
+}
+
+// A process that was not known, or has a pid that another one had before.
+void ProcessTable::begin_process(ProcessEntry& entry, uint32_t parent_pid) {
+  if (entry.process.has_exited) ++processes_seen_;
+  const uint32_t pid = entry.process.pid;
+  entry.process = {};
+  entry.process.pid = pid;
+  entry.process.parent_pid = parent_pid;
+  entry.snapshot_time_ns = 0;
+  entry.exit_serial = 0;
+}
+
+void ProcessTable::on_snapshot(const ProcessSnapshot& snapshot) {
+  ProcessEntry& entry = process_entry(snapshot.pid);
+  begin_process(entry, snapshot.parent_pid);
+  entry.process.name = snapshot.name;
+  entry.snapshot_time_ns = snapshot.taken_at_ns;
+  for (const auto& [tid, name] : snapshot.threads) {
+    living_thread(snapshot.pid, tid).state.name = name;
+  }
+  for (const MappingFacts& mapping : snapshot.mappings) insert(entry.process, mapping);
+}
+
+void ProcessTable::on_map(uint64_t time_ns, const MappingFacts& mapping) {
+  ProcessEntry& entry = process_entry(mapping.pid);
+  if (time_ns < entry.snapshot_time_ns) return;
+  insert(entry.process, mapping);
+}
+
+void ProcessTable::insert(Process& process, const MappingFacts& mapping) {
+  if (process.modules.modules().size() >= kMaxModules) {
+    unwind::ModuleMap images_only;
+    for (const unwind::Module& module : process.modules.modules()) {
+      if (module.image != unwind::kNoImage) images_only.insert(module);
+    }
+    if (images_only.modules().size() > kMaxModules / 2) images_only.clear();
+    process.modules = std::move(images_only);
+  }
+  process.modules.insert(images_.module_for(mapping));
+}
+
+void ProcessTable::on_comm(uint32_t pid, uint32_t tid, std::string_view name, bool is_exec,
+                           uint64_t time_ns) {
+  ProcessEntry& entry = process_entry(pid);
+  if (time_ns < entry.snapshot_time_ns) return;
+  // After the exec of another thread the main thread's tid has ended, and lives again.
+  ThreadEntry& thread = is_exec ? living_thread(pid, tid) : thread_entry(pid, tid);
+  thread.state.name = name;
+  if (tid == pid) entry.process.name = name;
+  if (!is_exec) return;
+  entry.process.modules.clear();
+  end_other_threads(entry, tid);
+}
+
+// exec ends all threads but the one that called it, which takes over the process's pid as its tid.
+void ProcessTable::end_other_threads(ProcessEntry& entry, uint32_t survivor_tid) {
+  const std::vector<uint32_t> tids(entry.living_tids.begin(), entry.living_tids.end());
+  for (const uint32_t tid : tids) {
+    if (tid != survivor_tid) end_thread(tid);
+  }
+}
+
+void ProcessTable::on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint32_t parent_tid,
+                           uint64_t time_ns) {
+  ProcessEntry& entry = process_entry(pid);
+  if (time_ns < entry.snapshot_time_ns) return;
+  // A copy: creating the child's state may move the parent's.
+  const std::string name = thread_entry(parent_pid, parent_tid).state.name;
+  if (pid != parent_pid) {
+    end_other_threads(entry, kNoThread);
+    begin_process(entry, parent_pid);
+    entry.process.name = name;
+    entry.process.modules = process_entry(parent_pid).process.modules;
+  }
+  // A thread that was found by listing /proc before its fork record came keeps the name it has now.
+  const bool is_known = entry.living_tids.contains(tid);
+  ThreadEntry& thread = living_thread(pid, tid);
+  if (!is_known) thread.state.name = name;
+}
+
+void ProcessTable::on_exit(uint32_t pid, uint32_t tid) {
+  ProcessEntry& entry = process_entry(pid);
+  thread_entry(pid, tid);
+  end_thread(tid);
+  // The main thread may end before the others do.
+  if (entry.living_tids.empty()) end_process(entry);
+}
+
+void ProcessTable::end_thread(uint32_t tid) {
+  ThreadEntry& entry = threads_.at(tid);
+  const auto owner = processes_.find(entry.state.pid);
+  if (owner != processes_.end()) owner->second.living_tids.erase(tid);
+  if (entry.exit_serial != 0) return;
+  entry.exit_serial = ++exits_;
+  exited_threads_.push_back({tid, entry.exit_serial, 0});
+  drop_oldest_threads();
+}
+
+void ProcessTable::end_process(ProcessEntry& entry) {
+  if (entry.exit_serial != 0) return;
+  entry.process.has_exited = true;
+  entry.exit_serial = ++exits_;
+  const size_t modules = entry.process.modules.modules().size();
+  exited_processes_.push_back({entry.process.pid, entry.exit_serial, modules});
+  exited_modules_ += modules;
+  drop_oldest_processes();
+}
+
+void ProcessTable::drop_oldest_processes() {
+  while (exited_processes_.size() > kMaxExitedProcesses ||
+         (exited_modules_ > kMaxExitedModules && exited_processes_.size() > 1)) {
+    const Exited oldest = exited_processes_.front();
+    exited_processes_.pop_front();
+    exited_modules_ -= oldest.modules;
+    const auto found = processes_.find(oldest.id);
+    // Another serial: the pid was used again since.
+    if (found != processes_.end() && found->second.exit_serial == oldest.serial) {
+      processes_.erase(found);
+    }
+  }
+}
+
+void ProcessTable::drop_oldest_threads() {
+  while (exited_threads_.size() > kMaxExitedThreads) {
+    const Exited oldest = exited_threads_.front();
+    exited_threads_.pop_front();
+    const auto found = threads_.find(oldest.id);
+    if (found == threads_.end() || found->second.exit_serial != oldest.serial) continue;
+    first_generation_ = std::max(first_generation_, found->second.state.generation + 1);
+    threads_.erase(found);
+  }
+}
+
+}  // namespace sentry_prof::target

@@ -1,0 +1,69 @@
+#include "cli/chunk_files.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "os/file.h"
+#include "sentry_prof/limits.h"
+
+namespace sentry_prof::cli {
+
+namespace {
+
+constexpr std::string_view kSuffix = ".json";
+
+Result<void> write_to_stdout(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) {
+      return fail(ErrorCode::Io, "standard output: " + os::describe_errno(errno));
+    }
+    bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return {};
+}
+
+Result<void> write_to_file(const std::string& path, std::string_view bytes) {
+  auto file = os::AtomicFile::create(path);
+  if (!file) return tl::unexpected(file.error());
+  if (auto ok = file->write(bytes); !ok) return ok;
+  return file->commit();
+}
+
+}  // namespace
+
+std::string chunk_path(const std::string& path, uint32_t chunk_number) {
+  if (chunk_number <= 1) return path;
+  const bool is_json = path.ends_with(kSuffix);
+  const std::string stem = is_json ? path.substr(0, path.size() - kSuffix.size()) : path;
+  return fmt::format("{}.{}{}", stem, chunk_number, is_json ? kSuffix : "");
+}
+
+std::string resolve_output(const std::string& output, const std::string& target_name, int pid,
+                           SentryFormat format) {
+  if (!output.empty() && output.back() != '/') return output;
+  return fmt::format("{}{}-{}.{}.json", output, target_name, pid,
+                     format == SentryFormat::V1 ? "v1" : "v2");
+}
+
+Result<void> ChunkFiles::write(const Profile& profile, uint32_t chunk_number) {
+  const std::string json = to_sentry_json(profile, format_);
+  if (json.size() > limits::kMaxItem_bytes) {
+    return fail(ErrorCode::LimitExceeded,
+                fmt::format("chunk {} would have {} bytes, Sentry takes at most {}; record with a "
+                            "lower --frequency or shorter --chunk-seconds",
+                            chunk_number, json.size(), limits::kMaxItem_bytes));
+  }
+  if (path_ == "-") return write_to_stdout(json);
+  std::string path = chunk_path(path_, chunk_number);
+  if (auto ok = write_to_file(path, json); !ok) return ok;
+  written_.push_back(std::move(path));
+  return {};
+}
+
+}  // namespace sentry_prof::cli

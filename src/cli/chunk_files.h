@@ -1,0 +1,34 @@
+// The sink of `record`: one file a chunk, or all of them to standard output.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "recorder/chunk_sink.h"
+#include "sentry_prof/sentry.h"
+
+namespace sentry_prof::cli {
+
+// FILE.json, then FILE.2.json, FILE.3.json ...; a name without ".json" gets its number appended.
+std::string chunk_path(const std::string& path, uint32_t chunk_number);
+
+// Where `-o` and the target's name lead: "-" stays, "dir/" and "" get NAME-PID.v2.json.
+std::string resolve_output(const std::string& output, const std::string& target_name, int pid,
+                           SentryFormat format);
+
+class ChunkFiles final : public recorder::ChunkSink {
+ public:
+  // `path` as resolve_output gives it.
+  ChunkFiles(std::string path, SentryFormat format) : path_(std::move(path)), format_(format) {}
+
+  Result<void> write(const Profile& profile, uint32_t chunk_number) override;
+  // Paths of what was written, in order; the recording must be over.
+  const std::vector<std::string>& written() const { return written_; }
+
+ private:
+  std::string path_;
+  SentryFormat format_;
+  std::vector<std::string> written_;
+};
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,209 @@
+#include "cli/record_command.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/ids.h"
+#include "base/utf8.h"
+#include "cli/chunk_files.h"
+#include "cli/exit_code.h"
+#include "cli/live_line.h"
+#include "os/file.h"
+#include "os/signals.h"
+#include "os/system_info.h"
+#include "recorder/recorder.h"
+#include "recorder/summary.h"
+#include "sampling/perf_sampler.h"
+#include "sentry_prof/limits.h"
+#include "target/launch.h"
+
+namespace sentry_prof::cli {
+
+namespace {
+
+// The builder's estimate is an upper bound; a fifth below the server's limit leaves room for what it
+// does not know yet (symbol names).
+constexpr uint64_t kMaxChunkJson_bytes = limits::kMaxItem_bytes / 5 * 4;
+
+void complain(std::string_view message) {
+  fmt::print(stderr, "sentry-prof: {}\n", printable_utf8(message));
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// The executable of a running process; empty where the link may not be read.
+std::string executable_of(int pid) {
+  std::string path(4096, '\0');
+  const ssize_t length =
+      ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path.data(), path.size());
+  path.resize(length < 0 ? 0 : static_cast<size_t>(length));
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+  return path;
+}
+
+Session make_session(const RecordOptions& options) {
+  const os::SystemInfo system = os::read_system_info();
+  Session session;
+  session.profiler_id = random_uuid_v4();
+  session.platform = options.platform;
+  session.release = options.release;
+  session.environment = options.environment;
+  session.transaction_name = options.transaction;
+  session.sdk_name = "sentry-prof";
+  session.sdk_version = SENTRY_PROF_VERSION;
+  session.os_name = system.name;
+  session.os_version = system.version;
+  session.os_build = system.build;
+  session.device_architecture = system.architecture;
+  session.device_manufacturer = system.manufacturer;
+  session.device_model = system.model;
+  return session;
+}
+
+recorder::RecorderOptions recorder_options(const RecordOptions& options) {
+  recorder::RecorderOptions result;
+  result.duration_s = options.duration_s;
+  result.chunk_ns = static_cast<uint64_t>(
+      options.chunk_s.value_or(default_chunk_s(options.format)) * 1e9);
+  result.max_chunk_json_bytes = kMaxChunkJson_bytes;
+  result.frequency_hz = options.frequency_hz;
+  result.session = make_session(options);
+  return result;
+}
+
+sampling::SamplerOptions sampler_options(const RecordOptions& options) {
+  sampling::SamplerOptions result;
+  result.frequency_hz = options.frequency_hz;
+  result.event = options.event;
+  result.stack_bytes = options.stack_bytes;
+  result.follow_children = !options.no_children;
+  return result;
+}
+
+Result<void> write_summary(const RecordOptions& options, const std::string& json) {
+  auto file = os::AtomicFile::create(options.summary);
+  if (!file) return tl::unexpected(file.error());
+  if (auto ok = file->write(json); !ok) return ok;
+  return file->commit();
+}
+
+// Told before the recording begins, not after an hour of it.
+Result<void> check_outputs(const RecordOptions& options, const std::string& path) {
+  if (path != "-") {
+    if (auto ok = os::check_writable(path); !ok) return ok;
+  }
+  return options.summary.empty() ? Result<void>{} : os::check_writable(options.summary);
+}
+
+// Prints and writes what the run was. False if some output could not be written.
+bool report(const RecordOptions& options, const recorder::RunFigures& figures,
+            const ChunkFiles& files) {
+  if (!options.is_quiet) {
+    std::fputs(recorder::summary_text(figures, files.written(), options.is_verbose).c_str(),
+               stderr);
+  }
+  for (const std::string& error : figures.write_errors) complain(error);
+  bool is_written = figures.write_errors.empty();
+  if (!options.summary.empty()) {
+    const auto ok = write_summary(options, recorder::summary_json(figures, files.written()));
+    if (!ok) complain(ok.error().message);
+    is_written = is_written && ok;
+  }
+  return is_written;
+}
+
+int record_attached(const RecordOptions& options, const os::SignalSet& signals) {
+  const std::string executable = executable_of(options.pids.front());
+  const std::string name = executable.empty() ? "process" : base_name(executable);
+  const std::string path =
+      resolve_output(options.output, name, options.pids.front(), options.format);
+  if (auto ok = check_outputs(options, path); !ok) {
+    complain(ok.error().message);
+    return kInputOutput;
+  }
+  ChunkFiles files(path, options.format);
+  const auto sampler = sampling::make_perf_sampler(sampler_options(options));
+  recorder::RecorderOptions recorder_opts = recorder_options(options);
+  recorder_opts.main_executable = executable;
+  LiveLine line(!options.is_quiet);
+  recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, files,
+                              [&](const recorder::Progress& progress) { line.show(progress); });
+  const auto run = recorder.attach(options.pids);
+  line.clear();
+  if (!run) {
+    complain(run.error().message);
+    return kAnswerIsNo;
+  }
+  if (!report(options, run->figures, files)) return kInputOutput;
+  if (run->reason == recorder::StopReason::Signal) os::die_by_signal(run->signal);
+  return run->figures.chunks_written > 0 ? kDone : kAnswerIsNo;
+}
+
+int exit_code_of(int wait_status) {
+  return WIFSIGNALED(wait_status) ? kSignalBase + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+int exec_failure(const std::string& command, int exec_errno) {
+  complain(fmt::format("{}: {}", command,
+                       exec_errno == ENOENT ? "command not found" : os::describe_errno(exec_errno)));
+  return exec_errno == ENOENT ? kNotFound : kNotExecutable;
+}
+
+int record_launched(const RecordOptions& options, const os::SignalSet& signals) {
+  auto child = target::LaunchedChild::start(options.command);
+  if (!child) {
+    complain(child.error().message);
+    return kOwnFailure;
+  }
+  const std::string path = resolve_output(options.output, base_name(options.command.front()),
+                                          child->pid(), options.format);
+  if (auto ok = check_outputs(options, path); !ok) {
+    complain(ok.error().message);
+    return kOwnFailure;
+  }
+  ChunkFiles files(path, options.format);
+  const auto sampler = sampling::make_perf_sampler(sampler_options(options));
+  LiveLine line(!options.is_quiet);
+  recorder::Recorder recorder(recorder_options(options), *sampler, signals, files,
+                              [&](const recorder::Progress& progress) { line.show(progress); });
+  int exec_errno = 0;
+  const auto run = recorder.launch(*child, exec_errno);
+  line.clear();
+  if (exec_errno != 0) return exec_failure(options.command.front(), exec_errno);
+  if (!run) {
+    complain(run.error().message);
+    return kOwnFailure;
+  }
+  const bool is_written = report(options, run->figures, files);
+  if (run->reason != recorder::StopReason::TargetEnded && !options.is_quiet) {
+    complain(fmt::format("the recording is over, the command goes on (process {})", child->pid()));
+  }
+  const auto status = child->wait();
+  if (!is_written || !status) return kOwnFailure;
+  return exit_code_of(*status);
+}
+
+}  // namespace
+
+int record_command(RecordOptions options) {
+  if (auto ok = complete(options); !ok) {
+    complain(ok.error().message + ". Try: sentry-prof record --help");
+    return kWrongUsage;
+  }
+  const auto signals = os::SignalSet::install();
+  if (!signals) {
+    complain(signals.error().message);
+    return options.command.empty() ? kInputOutput : kOwnFailure;
+  }
+  return options.command.empty() ? record_attached(options, *signals)
+                                 : record_launched(options, *signals);
+}
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,117 @@
+#include "cli/record_options.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace sentry_prof::cli {
+
+namespace {
+
+// The kernel refuses sample records of 64 KiB and more (perf_event_header::size has 16 bits).
+constexpr uint32_t kMaxStack_bytes = 65'024;
+constexpr uint32_t kMinStack_bytes = 1'024;
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// "auto" or a size in bytes that the kernel accepts (a multiple of 8).
+std::string parse_stack_bytes(const std::string& text, uint32_t& stack_bytes) {
+  if (text == "auto") {
+    stack_bytes = 0;
+    return "";
+  }
+  uint32_t value = 0;
+  if (!CLI::detail::lexical_cast(text, value) || value < kMinStack_bytes ||
+      value > kMaxStack_bytes || value % 8 != 0) {
+    return fmt::format("'auto' or a multiple of 8 from {} to {}", kMinStack_bytes, kMaxStack_bytes);
+  }
+  stack_bytes = value;
+  return "";
+}
+
+}  // namespace
+
+double longest_chunk_s(SentryFormat format) { return format == SentryFormat::V1 ? 29 : 66; }
+double default_chunk_s(SentryFormat format) { return format == SentryFormat::V1 ? 29 : 60; }
+
+void add_record_options(CLI::App& record, RecordOptions& options) {
+  record.add_option("-p,--pid", options.pids, "Process to attach to; several: -p 12,34")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 30))
+      ->type_name("PID[,PID]...");
+  record.add_option("-o,--output", options.output,
+                    "A file, a directory ending in '/', or '-' for standard output. "
+                    "Default: NAME-PID.v2.json here. Further chunks of FILE.json are FILE.2.json ...")
+      ->type_name("PATH");
+  record.add_option("--format", options.format, "Sentry's sample format (default v2)")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, SentryFormat>{{"v1", SentryFormat::V1}, {"v2", SentryFormat::V2}}))
+      ->type_name("v2|v1");
+  record.add_option("-F,--frequency", options.frequency_hz,
+                    "Samples per second of CPU time, 1 to 10000 (default 101)")
+      ->check(CLI::Range(1u, 10000u))
+      ->type_name("HZ");
+  record.add_option("-d,--duration", options.duration_s,
+                    "Stop after this long (default: at ^C, SIGTERM or the target's end)")
+      ->check(CLI::Range(0.001, 1e9))
+      ->type_name("SECONDS");
+  record.add_option("--chunk-seconds", options.chunk_s,
+                    "Length of one file (default 60, at most 66; v1: 29)")
+      ->check(CLI::Range(0.1, 66.0))
+      ->type_name("SECONDS");
+  record.add_option("--event", options.event,
+                    "What drives the sampling (default cpu-clock; cycles needs hardware counters)")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, sampling::ClockEvent>{
+          {"cpu-clock", sampling::ClockEvent::CpuClock}, {"cycles", sampling::ClockEvent::Cycles}}))
+      ->type_name("cpu-clock|cycles");
+  record.add_option_function<std::string>(
+            "--stack-bytes",
+            [&options](const std::string& text) {
+              const std::string problem = parse_stack_bytes(text, options.stack_bytes);
+              if (!problem.empty()) throw CLI::ValidationError("--stack-bytes", problem);
+            },
+            "How much of the stack each sample copies (default auto)")
+      ->type_name("auto|N");
+  record.add_flag("--no-children", options.no_children, "Do not follow new processes");
+  record.add_option("--release", options.release,
+                    "Release (default: SENTRY_RELEASE, else NAME@BUILDID of the executable)");
+  record.add_option("--environment", options.environment,
+                    "Environment (default: SENTRY_ENVIRONMENT, else production)");
+  record.add_option("--transaction", options.transaction,
+                    "Name of the V1 transaction (default: the executable's name)");
+  record.add_option("--platform", options.platform,
+                    "Platform (default rust: what Sentry symbolicates ELF frames for)");
+  record.add_option("--summary", options.summary, "Write the end-of-run figures as JSON")
+      ->type_name("FILE");
+  record.add_flag("-q,--quiet", options.is_quiet, "Say nothing but errors");
+  record.add_flag("-v,--verbose", options.is_verbose, "Say more");
+}
+
+Result<void> complete(RecordOptions& options) {
+  if (options.pids.empty() == options.command.empty()) {
+    return fail(ErrorCode::InvalidArgument,
+                options.pids.empty()
+                    ? "nothing to record: give -p PID, or a command after '--'"
+                    : "give either -p PID or a command after '--', not both");
+  }
+  if (options.chunk_s && *options.chunk_s > longest_chunk_s(options.format)) {
+    return fail(ErrorCode::InvalidArgument,
+                fmt::format("--chunk-seconds {}: Sentry refuses V1 profiles longer than 30 s; at "
+                            "most {} with --format v1",
+                            *options.chunk_s, longest_chunk_s(options.format)));
+  }
+  if (options.platform.empty()) {
+    return fail(ErrorCode::InvalidArgument, "--platform: must not be empty");
+  }
+  if (options.release.empty()) options.release = environment_variable("SENTRY_RELEASE");
+  if (options.environment.empty()) options.environment = environment_variable("SENTRY_ENVIRONMENT");
+  if (options.environment.empty()) options.environment = "production";
+  return {};
+}
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,73 @@
+// The second thread: names, places and writes chunks while recording goes on.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "profile/chunk_builder.h"
+#include "profile/finish_chunk.h"
+#include "recorder/chunk_sink.h"
+#include "recorder/figures.h"
+#include "recorder/image_catalog.h"
+
+namespace sentry_prof::recorder {
+
+struct ChunkJob {
+  profile::RawChunk chunk;
+  ChunkImages images;
+  Session session;
+  uint32_t main_pid = 0;
+};
+
+// What became of the chunks; read it after finish().
+struct FinishedFigures {
+  uint64_t samples_written = 0;
+  uint64_t idle_markers_written = 0;
+  uint32_t chunks_written = 0;
+  uint32_t chunks_too_small = 0;
+  uint64_t samples_too_small = 0;
+  uint64_t samples_not_written = 0;
+  std::vector<std::string> write_errors;
+  std::vector<HotFunction> hottest;
+};
+
+class ChunkFinisher {
+ public:
+  // A minute's chunk is finished in milliseconds; a backlog of this many means that the sink hangs.
+  static constexpr size_t kMaxQueued = 8;
+  // Functions that are remembered for "the five hottest"; rarer ones of a long run are forgotten.
+  static constexpr size_t kMaxHotFunctions = 100'000;
+
+  ChunkFinisher(ChunkSink& sink, profile::ClockAnchor clock);
+  ~ChunkFinisher();
+
+  // Recording thread. False if the queue is full; the job is dropped then.
+  bool submit(ChunkJob job);
+  // Waits until all is written, ends the thread.
+  FinishedFigures finish();
+
+ private:
+  void run();
+  void process(ChunkJob job);
+  void count_leaves(const Profile& profile);
+  void sort_hottest();
+
+  ChunkSink& sink_;
+  profile::ClockAnchor clock_;
+  profile::ImagePlacer placer_;
+  FinishedFigures figures_;
+  std::map<std::pair<std::string, std::string>, uint64_t> leaves_;  // function, code file
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<ChunkJob> queue_;
+  bool is_ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace sentry_prof::recorder

@@ -1,0 +1,18 @@
+// Where finished chunks go. cli composes it: a file in a format, later an uploader, or both.
+#pragma once
+
+#include <cstdint>
+
+#include "sentry_prof/profile.h"
+#include "sentry_prof/result.h"
+
+namespace sentry_prof::recorder {
+
+class ChunkSink {
+ public:
+  virtual ~ChunkSink() = default;
+  // Called on the finishing thread, in order. `chunk_number` counts written chunks from 1.
+  virtual Result<void> write(const Profile& profile, uint32_t chunk_number) = 0;
+};
+
+}  // namespace sentry_prof::recorder

@@ -1,0 +1,59 @@
+#include "recorder/figures.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+
+namespace sentry_prof::recorder {
+
+std::string_view name_of(Loss loss) {
+  switch (loss) {
+    case Loss::RingFull: return "ring_full";
+    case Loss::Undecodable: return "undecodable";
+    case Loss::Duplicate: return "duplicate";
+    case Loss::NoUserRegisters: return "no_user_registers";
+    case Loss::UnsupportedAbi: return "unsupported_abi";
+    case Loss::UnmappedPc: return "unmapped_pc";
+    case Loss::ChunkTooSmall: return "chunk_too_small";
+    case Loss::ChunkNotWritten: return "chunk_not_written";
+    case Loss::ChunkQueueFull: return "chunk_queue_full";
+  }
+  return "unknown";
+}
+
+uint64_t RunFigures::samples_complete() const {
+  return sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::Root)];
+}
+
+uint64_t RunFigures::samples_truncated() const {
+  return sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::StackTruncated)];
+}
+
+uint64_t RunFigures::samples_failed() const {
+  const auto& ends = sample.walk_ends;
+  return std::accumulate(ends.begin(), ends.end(), uint64_t{0}) - samples_complete() -
+         samples_truncated();
+}
+
+uint64_t RunFigures::samples_lost() const { return sample.loss(Loss::RingFull); }
+
+uint64_t RunFigures::losses_total() const {
+  return std::accumulate(sample.losses.begin(), sample.losses.end(), uint64_t{0});
+}
+
+double RunFigures::effective_hz() const {
+  if (sample.on_cpu_ns == 0) return 0;
+  return static_cast<double>(sampler.sample_records) * 1e9 / static_cast<double>(sample.on_cpu_ns);
+}
+
+bool RunFigures::law_holds(std::string* what) const {
+  const uint64_t seen = sampler.sample_records + samples_lost();
+  const uint64_t accounted = samples_written + losses_total();
+  if (what != nullptr) {
+    *what = fmt::format("{} records seen + {} lost, {} samples written + {} named losses",
+                        sampler.sample_records, samples_lost(), samples_written, losses_total());
+  }
+  return seen == accounted;
+}
+
+}  // namespace sentry_prof::recorder

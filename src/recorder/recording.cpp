@@ -1,0 +1,244 @@
+#include "recorder/recording.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "os/clock.h"
+#include "recorder/register_mapping.h"
+
+namespace sentry_prof::recorder {
+
+namespace {
+
+// Estimating a chunk's size is cheap but not free; a sample adds at most some 20 KiB.
+constexpr uint32_t kSamplesPerSizeCheck = 256;
+// A session's release names the build by as much of its build id as people compare.
+constexpr size_t kReleaseBuildIdDigits = 12;
+
+target::MappingFacts facts_of(const sampling::MapEvent& map) {
+  target::MappingFacts facts;
+  facts.pid = map.pid;
+  facts.begin = map.begin;
+  facts.size_bytes = map.size_bytes;
+  facts.file_offset = map.file_offset;
+  facts.build_id.assign(map.build_id.begin(), map.build_id.begin() + map.build_id_size_bytes);
+  facts.device_major = map.device_major;
+  facts.device_minor = map.device_minor;
+  facts.inode = map.inode;
+  facts.path = map.path;
+  return facts;
+}
+
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace
+
+Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
+                     target::ImageStore& images, ChunkFinisher& finisher, uint64_t begin_ns)
+    : options_(std::move(options)),
+      processes_(processes),
+      images_(images),
+      finisher_(finisher),
+      unwinder_(native_arch()),
+      builder_(begin_ns),
+      dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
+      chunk_end_ns_(begin_ns + options_.chunk_ns),
+      idle_threshold_ns_(2'000'000'000 / options_.frequency_hz),
+      samples_until_size_check_(kSamplesPerSizeCheck) {}
+
+void Recording::on_event(const sampling::Event& event) {
+  on_time(event.time_ns);
+  std::visit([&](const auto& body) { on_body(event.time_ns, body); }, event.body);
+}
+
+void Recording::on_time(uint64_t time_ns) {
+  while (time_ns >= chunk_end_ns_) {
+    cut_chunk(chunk_end_ns_);
+    chunk_end_ns_ += options_.chunk_ns;
+  }
+}
+
+void Recording::finish(uint64_t end_ns) {
+  on_time(end_ns);
+  for (auto& [tid, record] : threads_) record.activity.leave_cpu(end_ns);
+  cut_chunk(end_ns);
+  for (auto& [tid, record] : threads_) figures_.on_cpu_ns += record.activity.on_cpu_ns();
+  threads_.clear();
+}
+
+void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
+  if (!sample.registers.is_present) {
+    ++figures_.loss(Loss::NoUserRegisters);
+    return;
+  }
+  if (sample.registers.is_32_bit) {
+    ++figures_.loss(Loss::UnsupportedAbi);
+    return;
+  }
+  const unwind::ModuleMap& modules = processes_.process(sample.pid).modules;
+  const unwind::Walk stack = walk(sample, modules);
+  if (stack.frames.empty()) {
+    ++figures_.loss(Loss::UnmappedPc);
+    return;
+  }
+  ++figures_.walk_ends[static_cast<size_t>(stack.end)];
+  collect_frames(stack, sample.pid, modules);
+  keep(time_ns, thread_record(sample.pid, sample.tid), sample.tid);
+}
+
+unwind::Walk Recording::walk(const sampling::SampleEvent& sample,
+                             const unwind::ModuleMap& modules) {
+  const uint64_t begin_ns = os::monotonic_ns();
+  const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
+  const unsigned sp = unwind::arch_registers(native_arch()).stack_pointer;
+  const unwind::StackSnapshot stack({registers.get(sp)}, sample.stack);
+  const unwind::Walk result = unwinder_.walk(registers, stack, modules);
+  figures_.unwind_ns += os::monotonic_ns() - begin_ns;
+  return result;
+}
+
+void Recording::collect_frames(const unwind::Walk& walk, uint32_t pid,
+                               const unwind::ModuleMap& modules) {
+  frame_buffer_.clear();
+  for (const unwind::WalkedFrame& frame : walk.frames) {
+    ++figures_.frames_by_origin[static_cast<size_t>(frame.origin)];
+    uint32_t image = frame.image;
+    if (image == unwind::kNoImage) {
+      const unwind::Module* module = modules.find({frame.pc});
+      if (module != nullptr) {
+        image = regions_.number_of(pid, module->begin.value, module->end.value);
+      }
+    }
+    frame_buffer_.push_back({image, frame.pc_is_exact, frame.pc});
+  }
+}
+
+void Recording::keep(uint64_t time_ns, ThreadRecord& record, uint32_t tid) {
+  add_marker(record, tid, record.activity.on_sample(time_ns, idle_threshold_ns_));
+  builder_.add_sample(time_ns, chunk_thread(record, tid), frame_buffer_);
+  ++figures_.samples;
+  if (--samples_until_size_check_ > 0) return;
+  samples_until_size_check_ = kSamplesPerSizeCheck;
+  if (builder_.estimated_json_bytes() < options_.max_chunk_json_bytes) return;
+  cut_chunk(time_ns + 1);
+  chunk_end_ns_ = time_ns + 1 + options_.chunk_ns;
+}
+
+void Recording::on_body(uint64_t time_ns, const sampling::MapEvent& map) {
+  processes_.on_map(time_ns, facts_of(map));
+  if (map.pid == options_.main_pid && main_image_ == unwind::kNoImage &&
+      options_.main_executable.empty()) {
+    // After exec the kernel maps the main executable first, then its interpreter.
+    const unwind::Module* module = processes_.process(map.pid).modules.find(map.begin);
+    if (module != nullptr) main_image_ = module->image;
+  }
+}
+
+void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
+  processes_.on_comm(comm.pid, comm.tid, comm.name, comm.is_exec, time_ns);
+  if (comm.is_exec && comm.pid == options_.main_pid) {
+    main_image_ = unwind::kNoImage;
+    options_.main_executable.clear();
+  }
+}
+
+void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
+  const auto reused = threads_.find(fork.tid);
+  if (reused != threads_.end()) {
+    retire(reused->second, fork.tid, time_ns);
+    threads_.erase(reused);
+  }
+  processes_.on_fork(fork.pid, fork.tid, fork.parent_pid, fork.parent_tid, time_ns);
+}
+
+void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
+  const auto ended = threads_.find(exit.tid);
+  if (ended != threads_.end()) {
+    retire(ended->second, exit.tid, time_ns);
+    threads_.erase(ended);
+  }
+  processes_.on_exit(exit.pid, exit.tid);
+}
+
+void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {
+  ThreadRecord& record = thread_record(change.pid, change.tid);
+  if (change.is_out) {
+    record.activity.on_switch_out(time_ns);
+  } else {
+    add_marker(record, change.tid, record.activity.on_switch_in(time_ns, idle_threshold_ns_));
+  }
+}
+
+Recording::ThreadRecord& Recording::thread_record(uint32_t pid, uint32_t tid) {
+  const auto [entry, is_new] = threads_.try_emplace(tid);
+  if (is_new) {
+    entry->second.pid = pid;
+    entry->second.generation = processes_.thread(pid, tid).generation;
+  }
+  return entry->second;
+}
+
+void Recording::retire(ThreadRecord& record, uint32_t tid, uint64_t time_ns) {
+  add_marker(record, tid, record.activity.on_exit(time_ns));
+  name_in_chunk(record, tid);
+  figures_.on_cpu_ns += record.activity.on_cpu_ns();
+}
+
+uint32_t Recording::chunk_thread(ThreadRecord& record, uint32_t tid) {
+  if (record.chunk_serial != chunk_serial_) {
+    record.chunk_serial = chunk_serial_;
+    record.chunk_thread = builder_.thread(record.pid, tid, record.generation);
+  }
+  return record.chunk_thread;
+}
+
+void Recording::add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns) {
+  if (!time_ns) return;
+  builder_.add_sample(*time_ns, chunk_thread(record, tid), {});
+  ++figures_.idle_markers;
+}
+
+void Recording::name_in_chunk(const ThreadRecord& record, uint32_t tid) {
+  if (record.chunk_serial != chunk_serial_) return;
+  builder_.name_thread(record.chunk_thread, processes_.thread(record.pid, tid).name,
+                       processes_.process(record.pid).name);
+}
+
+void Recording::cut_chunk(uint64_t end_ns) {
+  for (auto& [tid, record] : threads_) {
+    add_marker(record, tid, record.activity.on_chunk_end(end_ns, idle_threshold_ns_));
+    name_in_chunk(record, tid);
+  }
+  ++chunk_serial_;
+  ChunkJob job{builder_.finish(end_ns), {}, session_of_chunk(), options_.main_pid};
+  if (job.chunk.samples.empty()) return;
+  job.images = images_of_chunk(job.chunk, images_, regions_);
+  const uint64_t samples = job.chunk.samples_with_stack();
+  if (!finisher_.submit(std::move(job))) figures_.loss(Loss::ChunkQueueFull) += samples;
+}
+
+Session Recording::session_of_chunk() {
+  Session session = options_.session;
+  const auto image = images_.image(main_image());
+  const std::string name =
+      image ? base_name(image->path()) : processes_.process(options_.main_pid).name;
+  if (session.transaction_name.empty()) session.transaction_name = name.empty() ? "unknown" : name;
+  if (session.release.empty()) {
+    session.release = session.transaction_name;
+    if (image && !image->identity().code_id.empty()) {
+      session.release = name + "@" + image->identity().code_id.substr(0, kReleaseBuildIdDigits);
+    }
+  }
+  return session;
+}
+
+unwind::ImageId Recording::main_image() {
+  if (main_image_ != unwind::kNoImage || options_.main_executable.empty()) return main_image_;
+  for (const unwind::Module& module : processes_.process(options_.main_pid).modules.modules()) {
+    const auto image = images_.image(module.image);
+    if (image && image->path() == options_.main_executable) main_image_ = module.image;
+  }
+  return main_image_;
+}
+
+}  // namespace sentry_prof::recorder

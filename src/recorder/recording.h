@@ -1,0 +1,98 @@
+// The recording thread's work on events: the target is kept up to date, samples are walked and put
+// into the current chunk.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "profile/chunk_builder.h"
+#include "recorder/chunk_finisher.h"
+#include "recorder/figures.h"
+#include "recorder/image_catalog.h"
+#include "recorder/thread_activity.h"
+#include "sampling/event.h"
+#include "target/process_table.h"
+#include "unwind/walk.h"
+
+namespace sentry_prof::recorder {
+
+struct RecordingOptions {
+  uint64_t chunk_ns = 60'000'000'000;
+  uint64_t max_chunk_json_bytes = 0;  // a chunk is cut early before its JSON grows beyond this
+  uint32_t frequency_hz = 101;
+  uint64_t register_mask = 0;         // SamplerSetup::register_mask
+  // An empty release becomes NAME@BUILDID of the main executable when a chunk is cut, an empty
+  // transaction name its NAME.
+  Session session;
+  uint32_t main_pid = 0;
+  std::string main_executable;        // path; empty for a command that has yet to exec
+};
+
+class Recording final : public sampling::EventSink {
+ public:
+  Recording(RecordingOptions options, target::ProcessTable& processes, target::ImageStore& images,
+            ChunkFinisher& finisher, uint64_t begin_ns);
+
+  void on_event(const sampling::Event& event) override;
+  // Everything older than `time_ns` has been handed in: cuts a chunk that is due.
+  void on_time(uint64_t time_ns);
+  // Cuts the last chunk. No event may follow.
+  void finish(uint64_t end_ns);
+
+  const SampleFigures& figures() const { return figures_; }
+  const unwind::UnwinderStats& unwinder_stats() const { return unwinder_.stats(); }
+
+ private:
+  struct ThreadRecord {
+    uint32_t pid = 0;
+    uint32_t generation = 0;
+    uint32_t chunk_serial = 0;    // the chunk that chunk_thread is an index in; 0: none
+    uint32_t chunk_thread = 0;
+    ThreadActivity activity;
+  };
+
+  void on_body(uint64_t time_ns, const sampling::SampleEvent& sample);
+  void on_body(uint64_t time_ns, const sampling::MapEvent& map);
+  void on_body(uint64_t time_ns, const sampling::CommEvent& comm);
+  void on_body(uint64_t time_ns, const sampling::ForkEvent& fork);
+  void on_body(uint64_t time_ns, const sampling::ExitEvent& exit);
+  void on_body(uint64_t time_ns, const sampling::SwitchEvent& change);
+  // Counted by the sampler; nothing to apply.
+  void on_body(uint64_t, const sampling::LostEvent&) {}
+  void on_body(uint64_t, const sampling::ThrottleEvent&) {}
+  void on_body(uint64_t, const sampling::UndecodableEvent&) {}
+
+  ThreadRecord& thread_record(uint32_t pid, uint32_t tid);
+  void retire(ThreadRecord& record, uint32_t tid, uint64_t time_ns);
+  uint32_t chunk_thread(ThreadRecord& record, uint32_t tid);
+  void add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns);
+  unwind::Walk walk(const sampling::SampleEvent& sample, const unwind::ModuleMap& modules);
+  void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
+  void keep(uint64_t time_ns, ThreadRecord& record, uint32_t tid);
+  void cut_chunk(uint64_t end_ns);
+  Session session_of_chunk();
+  unwind::ImageId main_image();
+  void name_in_chunk(const ThreadRecord& record, uint32_t tid);
+
+  RecordingOptions options_;
+  target::ProcessTable& processes_;
+  target::ImageStore& images_;
+  ChunkFinisher& finisher_;
+  unwind::Unwinder unwinder_;
+  profile::ChunkBuilder builder_;
+  AnonymousRegions regions_;
+  SampleFigures figures_;
+  std::unordered_map<uint32_t, ThreadRecord> threads_;  // by tid; ended threads are removed
+  std::vector<profile::FrameKey> frame_buffer_;
+  std::vector<uint8_t> dwarf_numbers_;                  // of the sampled registers, in record order
+  uint64_t chunk_end_ns_;
+  uint32_t chunk_serial_ = 1;
+  uint64_t idle_threshold_ns_;
+  uint32_t samples_until_size_check_ = 0;
+  unwind::ImageId main_image_ = unwind::kNoImage;
+};
+
+}  // namespace sentry_prof::recorder

@@ -1,0 +1,243 @@
+#include "recorder/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/json_writer.h"
+#include "base/utf8.h"
+
+namespace sentry_prof::recorder {
+
+namespace {
+
+constexpr size_t kShownFunctions = 5;
+constexpr size_t kShownProblems = 10;
+// A demangled name may fill screens.
+constexpr size_t kShownName_bytes = 90;
+
+std::string decimal(double value) { return fmt::format("{:.6f}", value); }
+
+double percent(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+uint64_t walks(const RunFigures& figures) {
+  return figures.samples_complete() + figures.samples_truncated() + figures.samples_failed();
+}
+
+void add_number(JsonWriter& json, std::string_view key, uint64_t value) {
+  json.key(key);
+  json.number(value);
+}
+
+void add_decimal(JsonWriter& json, std::string_view key, double value) {
+  json.key(key);
+  json.raw(decimal(value));
+}
+
+void add_strings(JsonWriter& json, std::string_view key, const std::vector<std::string>& values) {
+  json.key(key);
+  json.begin_array();
+  for (const std::string& value : values) json.string(value);
+  json.end_array();
+}
+
+// {"name": count, ...} over an enumeration.
+template <typename Enum, size_t N>
+void add_counts(JsonWriter& json, std::string_view key, const std::array<uint64_t, N>& counts) {
+  json.key(key);
+  json.begin_object();
+  for (size_t i = 0; i < N; ++i) add_number(json, name_of(static_cast<Enum>(i)), counts[i]);
+  json.end_object();
+}
+
+void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
+  add_number(json, "samples", figures.samples_written);
+  add_number(json, "samples_complete", figures.samples_complete());
+  add_number(json, "samples_truncated", figures.samples_truncated());
+  add_number(json, "samples_failed",
+             figures.samples_failed() + figures.sample.loss(Loss::UnmappedPc));
+  add_number(json, "samples_lost", figures.samples_lost());
+  add_number(json, "sample_records", figures.sampler.sample_records);
+  add_number(json, "idle_markers", figures.idle_markers_written);
+  add_counts<Loss>(json, "losses", figures.sample.losses);
+  add_counts<unwind::WalkEnd>(json, "walk_ends", figures.sample.walk_ends);
+  add_counts<unwind::FrameOrigin>(json, "frames_by_origin", figures.sample.frames_by_origin);
+}
+
+void add_setup(JsonWriter& json, const sampling::SamplerSetup& setup) {
+  json.member("event", setup.event_name);
+  json.key("kernel_excluded");
+  json.boolean(setup.kernel_excluded);
+  add_number(json, "stack_bytes", setup.stack_bytes);
+  add_number(json, "ring_bytes_per_cpu", setup.ring_bytes_per_cpu);
+  add_number(json, "cpus", setup.cpus);
+  add_number(json, "threads_attached", setup.threads_attached);
+}
+
+void add_own_cost(JsonWriter& json, const RunFigures& figures) {
+  add_decimal(json, "profiler_cpu_s", figures.profiler_cpu_s);
+  add_number(json, "profiler_peak_rss_bytes", figures.profiler_peak_rss_bytes);
+  add_number(json, "unwind_ns_total", figures.sample.unwind_ns);
+  add_number(json, "wakeups", figures.sampler.wakeups);
+  add_number(json, "throttled", figures.sampler.throttled);
+  add_number(json, "records", figures.sampler.records);
+  add_number(json, "records_undecodable", figures.sampler.undecodable);
+  add_number(json, "records_unknown_type", figures.sampler.unknown_type);
+  add_number(json, "rule_cache_hits", figures.unwinder.cache_hits);
+  add_number(json, "rule_cache_misses", figures.unwinder.cache_misses);
+}
+
+void add_hottest(JsonWriter& json, const std::vector<HotFunction>& hottest) {
+  json.key("hottest");
+  json.begin_array();
+  for (size_t i = 0; i < std::min(kShownFunctions, hottest.size()); ++i) {
+    json.begin_object();
+    json.member("function", hottest[i].function);
+    json.member("code_file", hottest[i].code_file);
+    add_number(json, "samples", hottest[i].samples);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+std::string walk_line(const RunFigures& figures) {
+  const uint64_t all = walks(figures);
+  if (all == 0) return "";
+  return fmt::format("  stacks    {:.1f} % complete, {:.1f} % cut at {} bytes, {:.1f} % ended early\n",
+                     percent(figures.samples_complete(), all),
+                     percent(figures.samples_truncated(), all), figures.setup.stack_bytes,
+                     percent(figures.samples_failed(), all));
+}
+
+std::string loss_lines(const RunFigures& figures) {
+  std::string text;
+  for (size_t i = 0; i < kLossCount; ++i) {
+    if (figures.sample.losses[i] == 0) continue;
+    text += fmt::format("  lost      {} samples: {}\n", figures.sample.losses[i],
+                        name_of(static_cast<Loss>(i)));
+  }
+  if (figures.samples_lost() > 0) {
+    text += "            The rings overflowed: lower --frequency or --stack-bytes, or raise "
+            "kernel.perf_event_mlock_kb.\n";
+  }
+  if (figures.sampler.throttled > 0) {
+    text += fmt::format("  throttled {} times by the kernel: lower --frequency\n",
+                        figures.sampler.throttled);
+  }
+  return text;
+}
+
+std::string note_lines(const RunFigures& figures) {
+  std::string text;
+  if (figures.setup.kernel_excluded) {
+    text += "  note      time in system calls is missing (kernel.perf_event_paranoid forbids it; "
+            "run as root or with CAP_PERFMON)\n";
+  }
+  if (figures.setup.fell_back_to_cpu_clock) {
+    text += "  note      this machine has no cycles counter; cpu-clock was used\n";
+  }
+  if (figures.chunks_too_small > 0) {
+    text += fmt::format("  note      {} chunk{} not written: Sentry refuses a profile without two "
+                        "samples on one thread (profiling_not_enough_samples)\n",
+                        figures.chunks_too_small, figures.chunks_too_small == 1 ? " was" : "s were");
+  }
+  return text;
+}
+
+std::string hottest_lines(const RunFigures& figures) {
+  if (figures.hottest.empty()) return "";
+  std::string text = "  hottest functions (by samples in which they were running)\n";
+  for (size_t i = 0; i < std::min(kShownFunctions, figures.hottest.size()); ++i) {
+    const HotFunction& hot = figures.hottest[i];
+    const std::string file = hot.code_file.substr(hot.code_file.rfind('/') + 1);
+    text += fmt::format("    {:5.1f} %  {}{}\n", percent(hot.samples, figures.samples_written),
+                        shortened_utf8(printable_utf8(hot.function), kShownName_bytes),
+                        file.empty() ? "" : "  [" + printable_utf8(file) + "]");
+  }
+  return text;
+}
+
+std::string problem_lines(const RunFigures& figures, bool is_verbose) {
+  const auto& problems = figures.image_problems;
+  if (problems.empty()) return "";
+  if (!is_verbose) {
+    return fmt::format("  note      {} mapped file{} could not be read (-v tells which)\n",
+                       problems.size(), problems.size() == 1 ? "" : "s");
+  }
+  std::string text;
+  for (size_t i = 0; i < std::min(kShownProblems, problems.size()); ++i) {
+    text += fmt::format("  image     {}\n", printable_utf8(problems[i]));
+  }
+  if (problems.size() > kShownProblems) {
+    text += fmt::format("  image     ... and {} more\n", problems.size() - kShownProblems);
+  }
+  return text;
+}
+
+std::string verbose_lines(const RunFigures& figures) {
+  std::string text = fmt::format(
+      "  set-up    {}, {} bytes of stack, {} KiB of ring on each of {} CPUs, {} threads attached\n"
+      "  self      {:.1f} us a sample, of it {:.1f} us unwinding; {} wake-ups; {} MiB at most\n",
+      figures.setup.event_name, figures.setup.stack_bytes, figures.setup.ring_bytes_per_cpu / 1024,
+      figures.setup.cpus, figures.setup.threads_attached,
+      figures.samples_written == 0
+          ? 0.0
+          : figures.profiler_cpu_s * 1e6 / static_cast<double>(figures.samples_written),
+      walks(figures) == 0 ? 0.0
+                          : static_cast<double>(figures.sample.unwind_ns) / 1e3 /
+                                static_cast<double>(walks(figures)),
+      figures.sampler.wakeups, figures.profiler_peak_rss_bytes >> 20);
+  for (size_t i = 1; i < unwind::kWalkEndCount; ++i) {
+    if (figures.sample.walk_ends[i] == 0) continue;
+    text += fmt::format("  stacks    {} ended early: {}\n", figures.sample.walk_ends[i],
+                        name_of(static_cast<unwind::WalkEnd>(i)));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string summary_json(const RunFigures& figures, const std::vector<std::string>& files) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  add_sample_figures(json, figures);
+  add_number(json, "threads", figures.threads);
+  add_number(json, "processes", figures.processes);
+  add_number(json, "images", figures.images);
+  add_number(json, "chunks", figures.chunks_written);
+  add_number(json, "chunks_too_small", figures.chunks_too_small);
+  add_strings(json, "files", files);
+  add_strings(json, "write_errors", figures.write_errors);
+  add_strings(json, "image_problems", figures.image_problems);
+  add_decimal(json, "duration_s", figures.duration_s);
+  add_number(json, "requested_hz", figures.requested_hz);
+  add_decimal(json, "effective_hz", figures.effective_hz());
+  add_decimal(json, "target_cpu_s", static_cast<double>(figures.sample.on_cpu_ns) / 1e9);
+  add_setup(json, figures.setup);
+  add_own_cost(json, figures);
+  add_hottest(json, figures.hottest);
+  json.end_object();
+  text += '\n';
+  return text;
+}
+
+std::string summary_text(const RunFigures& figures, const std::vector<std::string>& files,
+                         bool is_verbose) {
+  std::string text = fmt::format(
+      "sentry-prof: {} samples in {:.1f} s, {} thread{} of {} process{}, {:.1f} Hz\n",
+      figures.samples_written, figures.duration_s, figures.threads, figures.threads == 1 ? "" : "s",
+      figures.processes, figures.processes == 1 ? "" : "es", figures.effective_hz());
+  text += walk_line(figures);
+  text += loss_lines(figures);
+  text += note_lines(figures);
+  text += problem_lines(figures, is_verbose);
+  if (is_verbose) text += verbose_lines(figures);
+  text += hottest_lines(figures);
+  for (const std::string& file : files) text += fmt::format("  wrote     {}\n", file);
+  return text;
+}
+
+}  // namespace sentry_prof::recorder

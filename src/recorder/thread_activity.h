@@ -1,0 +1,41 @@
+// When a thread leaves the CPU for long, its last stack must not be drawn as work: Sentry stretches
+// a sample until the thread's next one. Switch records tell when; this decides where an idle marker
+// (a sample with an empty stack) belongs. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace sentry_prof::recorder {
+
+// One thread's presence on the CPU, in time order. All times are CLOCK_MONOTONIC nanoseconds.
+class ThreadActivity {
+ public:
+  // Each returns the time of an idle marker that is now known to belong into the current chunk.
+  // `threshold_ns`: absences up to this long are drawn as work (two sampling periods).
+  std::optional<uint64_t> on_switch_in(uint64_t time_ns, uint64_t threshold_ns);
+  std::optional<uint64_t> on_exit(uint64_t time_ns);
+  // The chunk ends: a thread that has been away long enough by then is idle in it.
+  std::optional<uint64_t> on_chunk_end(uint64_t time_ns, uint64_t threshold_ns);
+
+  void on_switch_out(uint64_t time_ns);
+  // A sample proves that the thread is on the CPU, even if its switch record was lost. Call with the
+  // stack's sample only after on_switch_in's answer for the same moment was used.
+  std::optional<uint64_t> on_sample(uint64_t time_ns, uint64_t threshold_ns);
+
+  // The run ends: a thread that is on the CPU is taken off it.
+  void leave_cpu(uint64_t time_ns);
+
+  // Time on the CPU so far, as far as records tell.
+  uint64_t on_cpu_ns() const { return on_cpu_ns_; }
+
+ private:
+  std::optional<uint64_t> close_absence(uint64_t time_ns, uint64_t threshold_ns);
+
+  uint64_t on_since_ns_ = 0;   // 0: not known to be on the CPU
+  uint64_t off_since_ns_ = 0;  // 0: not known to be off the CPU
+  uint64_t on_cpu_ns_ = 0;
+  bool has_open_stack_ = false;  // a stack was sampled in this chunk and no marker has closed it
+};
+
+}  // namespace sentry_prof::recorder

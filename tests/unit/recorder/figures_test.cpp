@@ -1,0 +1,68 @@
+#include "recorder/figures.h"
+
+#include "recorder/summary.h"
+#include "support/catch2.h"
+
+using namespace sentry_prof::recorder;
+using sentry_prof::unwind::WalkEnd;
+
+namespace {
+
+RunFigures consistent_figures() {
+  RunFigures figures;
+  figures.sampler.sample_records = 100;
+  figures.sampler.lost_records = 7;
+  figures.sample.loss(Loss::RingFull) = 7;
+  figures.sample.loss(Loss::UnmappedPc) = 2;
+  figures.sample.loss(Loss::ChunkTooSmall) = 1;
+  figures.samples_written = 97;
+  return figures;
+}
+
+}  // namespace
+
+TEST_CASE("The law of counting holds when every record is a sample or a named loss") {
+  CHECK(consistent_figures().law_holds(nullptr));
+}
+
+TEST_CASE("The law of counting names both sides when a sample went missing") {
+  RunFigures figures = consistent_figures();
+  figures.samples_written = 96;
+  std::string what;
+  CHECK_FALSE(figures.law_holds(&what));
+  CHECK(what == "100 records seen + 7 lost, 96 samples written + 10 named losses");
+}
+
+TEST_CASE("Walks are complete, truncated or failed, and nothing else") {
+  RunFigures figures;
+  figures.sample.walk_ends[static_cast<size_t>(WalkEnd::Root)] = 90;
+  figures.sample.walk_ends[static_cast<size_t>(WalkEnd::StackTruncated)] = 6;
+  figures.sample.walk_ends[static_cast<size_t>(WalkEnd::NoProgress)] = 3;
+  figures.sample.walk_ends[static_cast<size_t>(WalkEnd::BadCfi)] = 1;
+  CHECK(figures.samples_complete() == 90);
+  CHECK(figures.samples_truncated() == 6);
+  CHECK(figures.samples_failed() == 4);
+}
+
+TEST_CASE("The effective rate is samples by CPU time, and zero where that is not known") {
+  RunFigures figures;
+  figures.sampler.sample_records = 202;
+  CHECK(figures.effective_hz() == 0);
+  figures.sample.on_cpu_ns = 2'000'000'000;
+  CHECK(figures.effective_hz() == 101);
+}
+
+TEST_CASE("The summary JSON names every loss") {
+  const std::string json = summary_json(consistent_figures(), {"a.json"});
+  for (size_t i = 0; i < kLossCount; ++i) {
+    CHECK(json.find('"' + std::string(name_of(static_cast<Loss>(i))) + '"') != std::string::npos);
+  }
+  CHECK(json.find("\"ring_full\":7") != std::string::npos);
+  CHECK(json.find("\"files\":[\"a.json\"]") != std::string::npos);
+}
+
+TEST_CASE("The printed summary tells a loss and what to do about it") {
+  const std::string text = summary_text(consistent_figures(), {}, false);
+  CHECK(text.find("7 samples: ring_full") != std::string::npos);
+  CHECK(text.find("perf_event_mlock_kb") != std::string::npos);
+}

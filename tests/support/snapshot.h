@@ -1,0 +1,49 @@
+// A folder of tests/snapshots: one thread as scripts/make-snapshot stored it, and what the walk
+// finds.
+#pragma once
+
+#include "elf/cfi_table.h"
+#include "unwind/walk.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sentry_prof::test {
+
+// Loads itself from a folder with these files ('#' begins a comment, numbers are hexadecimal with
+// 0x or decimal):
+//   registers.txt  number value             DWARF numbers of x86-64
+//   stack.txt      address: word word ...   upward without gaps
+//   maps.txt       begin end bias file      executable mappings; '-' for no file
+//   frames.txt     file pc origin           leaf first; pc as WalkedFrame has it, "exact" where it
+//   is
+//                  end CAUSE
+// Throws std::runtime_error with the file's name if one is missing or wrong.
+class Snapshot {
+ public:
+  explicit Snapshot(const std::filesystem::path& folder);
+
+  // One line a frame, then "end CAUSE": the form of frames.txt without its comments.
+  std::vector<std::string> walk() const;
+  const std::vector<std::string>& expected() const { return expected_; }
+
+ private:
+  void load_registers();
+  void load_stack();
+  void load_maps();
+  void load_expected();
+  unwind::ImageId image_of(const std::string& file);
+
+  std::filesystem::path folder_;
+  unwind::Registers registers_;
+  uint64_t stack_begin_ = 0;
+  std::vector<uint64_t> stack_words_;
+  std::vector<std::string> files_;  // by image id
+  std::vector<std::unique_ptr<elf::CfiTable>> tables_;
+  unwind::ModuleMap modules_;
+  std::vector<std::string> expected_;
+};
+
+}  // namespace sentry_prof::test

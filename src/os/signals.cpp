@@ -26,6 +26,15 @@ bool is_ignored(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+sigset_t ending_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  if (!is_ignored(SIGHUP)) sigaddset(&signals, SIGHUP);  // ignored under nohup
+  return signals;
+}
+
 void ignore(int signal, struct sigaction* previous) {
   struct sigaction action {};
   action.sa_handler = SIG_IGN;
@@ -42,12 +51,7 @@ void ignore_write_signals() {
 }  // namespace
 
 Result<SignalSet> SignalSet::install() {
-  sigset_t ending;
-  sigemptyset(&ending);
-  sigaddset(&ending, SIGINT);
-  sigaddset(&ending, SIGTERM);
-  if (!is_ignored(SIGHUP)) sigaddset(&ending, SIGHUP);
-
+  const sigset_t ending = ending_signals();
   ignore_write_signals();
   sigset_t previous_mask;
   if (::sigprocmask(SIG_BLOCK, &ending, &previous_mask) != 0) {
@@ -71,9 +75,10 @@ std::optional<SignalSet::Taken> SignalSet::take() const {
 }
 
 void SignalSet::let_next_one_kill() const {
-  sigset_t ending;
-  sigemptyset(&ending);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ending, signal);
+  sigset_t ending = ending_signals();
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (sigismember(&ending, signal)) ::signal(signal, SIG_DFL);
+  }
   // The calling thread is enough: the kernel picks any thread that does not block the signal.
   ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
 }

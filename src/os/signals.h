@@ -21,7 +21,7 @@ class SignalSet {
   };
   // The next pending signal.
   std::optional<Taken> take() const;
-  // From now on SIGINT, SIGTERM and SIGHUP have their default action again.
+  // From now on SIGINT, SIGTERM and SIGHUP (unless it was ignored) have their default action.
   void let_next_one_kill() const;
 
  private:

@@ -1,0 +1,172 @@
+// What concerns the whole process is tried in children, so that the test program stays as it is.
+#include "os/clock.h"
+#include "os/file.h"
+#include "os/limits.h"
+#include "os/signals.h"
+#include "os/standard_streams.h"
+#include "os/system_info.h"
+#include "support/catch2.h"
+#include "unit/os/scratch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+using namespace sentry_prof;
+using test::status_of_child;
+
+TEST_CASE("Signals that end a run become readable") {
+  CHECK(status_of_child([] {
+          const auto signals = os::SignalSet::install();
+          if (!signals) return 1;
+          if (signals->take()) return 2;
+          ::kill(::getpid(), SIGTERM);
+          pollfd ready{signals->fd(), POLLIN, 0};
+          if (::poll(&ready, 1, 5000) != 1) return 3;
+          const auto taken = signals->take();
+          if (!taken || taken->number != SIGTERM || taken->is_from_terminal) return 4;
+          return signals->take() ? 5 : 0;
+        }) == 0);
+}
+
+TEST_CASE("SIGHUP stays ignored under nohup") {
+  CHECK(status_of_child([] {
+          ::signal(SIGHUP, SIG_IGN);
+          const auto signals = os::SignalSet::install();
+          if (!signals) return 1;
+          ::kill(::getpid(), SIGHUP);
+          return signals->take() ? 2 : 0;
+        }) == 0);
+}
+
+TEST_CASE("A second signal kills once it is let through") {
+  const int status = status_of_child([] {
+    const auto signals = os::SignalSet::install();
+    if (!signals) return 1;
+    ::kill(::getpid(), SIGTERM);
+    signals->take();
+    signals->let_next_one_kill();
+    ::kill(::getpid(), SIGTERM);
+    return 2;
+  });
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGTERM);
+}
+
+TEST_CASE("A closed pipe is an error and not the end") {
+  CHECK(status_of_child([] {
+          const auto signals = os::SignalSet::install();
+          int ends[2];
+          if (!signals || ::pipe(ends) != 0) return 1;
+          ::close(ends[0]);
+          return ::write(ends[1], "x", 1) < 0 && errno == EPIPE ? 0 : 2;
+        }) == 0);
+}
+
+TEST_CASE("A command gets back the signals as they were") {
+  CHECK(status_of_child([] {
+          sigset_t inherited;
+          sigemptyset(&inherited);
+          sigaddset(&inherited, SIGUSR1);
+          ::sigprocmask(SIG_SETMASK, &inherited, nullptr);
+          ::signal(SIGXFSZ, SIG_IGN);
+          if (!os::SignalSet::install() || !os::SignalSet::install()) return 1;
+          os::restore_signals_for_exec();
+          struct sigaction action {};
+          ::sigaction(SIGPIPE, nullptr, &action);
+          if (action.sa_handler != SIG_DFL) return 2;
+          ::sigaction(SIGXFSZ, nullptr, &action);
+          if (action.sa_handler != SIG_IGN) return 3;
+          sigset_t mask;
+          ::sigprocmask(SIG_BLOCK, nullptr, &mask);
+          if (!sigismember(&mask, SIGUSR1)) return 4;
+          return sigismember(&mask, SIGINT) || sigismember(&mask, SIGTERM) ? 5 : 0;
+        }) == 0);
+}
+
+TEST_CASE("die_by_signal ends by that signal, blocked or ignored as it may be") {
+  const int status = status_of_child([]() -> int {
+    const auto signals = os::SignalSet::install();
+    ::signal(SIGINT, SIG_IGN);
+    os::die_by_signal(SIGINT);
+  });
+  CHECK(WIFSIGNALED(status));
+  CHECK(WTERMSIG(status) == SIGINT);
+}
+
+TEST_CASE("Closed standard streams are opened as /dev/null") {
+  CHECK(status_of_child([] {
+          for (int fd = 0; fd <= 2; ++fd) ::close(fd);
+          if (!os::ensure_standard_fds()) return 1;
+          for (int fd = 0; fd <= 2; ++fd) {
+            if (::fcntl(fd, F_GETFD) < 0) return 2;
+          }
+          return ::open("/dev/null", O_RDONLY) > 2 ? 0 : 3;
+        }) == 0);
+}
+
+TEST_CASE("Standard streams that are open stay what they are") {
+  CHECK(status_of_child([] {
+          int ends[2];
+          if (::pipe(ends) != 0 || ::dup2(ends[1], 1) != 1) return 1;
+          ::close(2);
+          if (!os::ensure_standard_fds() || ::write(1, "x", 1) != 1) return 2;
+          char byte = 0;
+          return ::read(ends[0], &byte, 1) == 1 && byte == 'x' ? 0 : 3;
+        }) == 0);
+}
+
+TEST_CASE("The limit of open files is raised for us and put back for a command") {
+  CHECK(status_of_child([] {
+          const rlimit limit{64, 256};
+          if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+          const uint64_t raised = os::raise_open_file_limit(100);
+          if (raised != 256) return 2;
+          os::restore_limits_for_exec();
+          rlimit now{};
+          ::getrlimit(RLIMIT_NOFILE, &now);
+          return now.rlim_cur == 64 && now.rlim_max == 256 ? 0 : 3;
+        }) == 0);
+}
+
+TEST_CASE("The hard limit of open files is raised too where the kernel allows it") {
+  const rlimit low{64, 256};
+  const rlimit high{1000, 1000};
+  const bool is_allowed = status_of_child([&] {  // CAP_SYS_RESOURCE
+                            ::setrlimit(RLIMIT_NOFILE, &low);
+                            return ::setrlimit(RLIMIT_NOFILE, &high) == 0 ? 0 : 1;
+                          }) == 0;
+  const uint64_t expected = is_allowed ? 1000 : 256;
+  CHECK(status_of_child([&] {
+          if (::setrlimit(RLIMIT_NOFILE, &low) != 0) return 1;
+          return os::raise_open_file_limit(1000) == expected ? 0 : 2;
+        }) == 0);
+}
+
+TEST_CASE("Clocks run forward and the process has used something") {
+  const uint64_t begin = os::monotonic_ns();
+  CHECK(os::monotonic_ns() >= begin);
+  CHECK(os::unix_ns() > 1'600'000'000'000'000'000);
+  CHECK(os::own_cpu_seconds() >= 0);
+  CHECK(os::own_peak_rss_bytes() > 100 * 1024);
+}
+
+TEST_CASE("A kernel release is split behind its numbers") {
+  const auto debian = os::split_kernel_release("6.1.0-18-amd64");
+  CHECK(debian.version == "6.1.0");
+  CHECK(debian.build == "18-amd64");
+  CHECK(os::split_kernel_release("6.12.9").version == "6.12.9");
+  CHECK(os::split_kernel_release("6.12.9").build.empty());
+  CHECK(os::split_kernel_release("5.15.0+").version == "5.15.0");
+  CHECK(os::split_kernel_release("6.9.rc1").version == "6.9");
+  CHECK(os::split_kernel_release("6.9.rc1").build == "rc1");
+  CHECK(os::split_kernel_release("").version.empty());
+}
+
+TEST_CASE("The system knows its name and machine") {
+  const auto info = os::read_system_info();
+  CHECK(info.name == "Linux");
+  CHECK_FALSE(info.version.empty());
+  CHECK_FALSE(info.architecture.empty());
+}

@@ -19,6 +19,31 @@ std::string environment_variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// CLI11 would print the bounds and the values of enumerations into the help; our help says them in words.
+template <typename T>
+CLI::Validator in_range(T low, T high) {
+  return CLI::Range(low, high).description("");
+}
+// An option whose words stand for the values of an enumeration.
+template <typename Enum>
+CLI::Option* add_choice(CLI::App& app, const std::string& name, Enum& target,
+                        const std::map<std::string, Enum>& choices, const std::string& help) {
+  std::string words;
+  for (const auto& [word, value] : choices) words += (words.empty() ? "" : "|") + word;
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&target, choices, words, name](const std::string& word) {
+            const auto choice = choices.find(word);
+            if (choice == choices.end()) {
+              throw CLI::ValidationError(name, fmt::format("'{}' is not one of {}", word, words));
+            }
+            target = choice->second;
+          },
+          help)
+      ->type_name(words);
+}
+
 // "auto" or a size in bytes that the kernel accepts (a multiple of 8).
 std::string parse_stack_bytes(const std::string& text, uint32_t& stack_bytes) {
   if (text == "auto") {
@@ -42,33 +67,31 @@ double default_chunk_s(SentryFormat format) { return format == SentryFormat::V1 
 void add_record_options(CLI::App& record, RecordOptions& options) {
   record.add_option("-p,--pid", options.pids, "Process to attach to; several: -p 12,34")
       ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 30))
+      ->check(in_range(1, 1 << 30))
       ->type_name("PID[,PID]...");
   record.add_option("-o,--output", options.output,
-                    "A file, a directory ending in '/', or '-' for standard output. "
-                    "Default: NAME-PID.v2.json here. Further chunks of FILE.json are FILE.2.json ...")
+                    "A file, a directory ending in '/', or '-' for standard output\n"
+                    "(default NAME-PID.v2.json here). Further chunks: FILE.2.json ...")
       ->type_name("PATH");
-  record.add_option("--format", options.format, "Sentry's sample format (default v2)")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, SentryFormat>{{"v1", SentryFormat::V1}, {"v2", SentryFormat::V2}}))
-      ->type_name("v2|v1");
+  add_choice<SentryFormat>(record, "--format", options.format,
+                           {{"v1", SentryFormat::V1}, {"v2", SentryFormat::V2}},
+                           "Sentry's sample format (default v2)");
   record.add_option("-F,--frequency", options.frequency_hz,
                     "Samples per second of CPU time, 1 to 10000 (default 101)")
-      ->check(CLI::Range(1u, 10000u))
+      ->check(in_range(1u, 10000u))
       ->type_name("HZ");
   record.add_option("-d,--duration", options.duration_s,
                     "Stop after this long (default: at ^C, SIGTERM or the target's end)")
-      ->check(CLI::Range(0.001, 1e9))
+      ->check(in_range(0.001, 1e9))
       ->type_name("SECONDS");
   record.add_option("--chunk-seconds", options.chunk_s,
                     "Length of one file (default 60, at most 66; v1: 29)")
-      ->check(CLI::Range(0.1, 66.0))
+      ->check(in_range(0.1, 66.0))
       ->type_name("SECONDS");
-  record.add_option("--event", options.event,
-                    "What drives the sampling (default cpu-clock; cycles needs hardware counters)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, sampling::ClockEvent>{
-          {"cpu-clock", sampling::ClockEvent::CpuClock}, {"cycles", sampling::ClockEvent::Cycles}}))
-      ->type_name("cpu-clock|cycles");
+  add_choice<sampling::ClockEvent>(
+      record, "--event", options.event,
+      {{"cpu-clock", sampling::ClockEvent::CpuClock}, {"cycles", sampling::ClockEvent::Cycles}},
+      "What drives the sampling (default cpu-clock; cycles needs hardware counters)");
   record.add_option_function<std::string>(
             "--stack-bytes",
             [&options](const std::string& text) {

@@ -138,6 +138,10 @@ std::string note_lines(const RunFigures& figures) {
   if (figures.setup.fell_back_to_cpu_clock) {
     text += "  note      this machine has no cycles counter; cpu-clock was used\n";
   }
+  if (figures.chunks_written == 0 && figures.chunks_too_small == 0 &&
+      figures.write_errors.empty()) {
+    text += "  note      nothing was written: the target used too little CPU time to be sampled\n";
+  }
   if (figures.chunks_too_small > 0) {
     text += fmt::format("  note      {} chunk{} not written: Sentry refuses a profile without two "
                         "samples on one thread (profiling_not_enough_samples)\n",

@@ -1,0 +1,128 @@
+#include "sentry/writers.h"
+
+#include "profile/chunk_builder.h"
+#include "profile/finish_chunk.h"
+#include "sentry_prof/sentry.h"
+#include "support/catch2.h"
+#include "support/sentry_checker.h"
+#include "unit/sentry/test_files.h"
+#include "unit/sentry/test_profile.h"
+
+#include <set>
+
+using namespace sentry_prof;
+using namespace sentry_prof::testing;
+
+namespace {
+
+std::vector<std::string> problems_of(const Profile& profile, SentryFormat format) {
+  const ProfileKind kind = format == SentryFormat::V1 ? ProfileKind::V1 : ProfileKind::V2;
+  return check_sentry_profile(to_sentry_json(profile, format), kind).problems;
+}
+
+std::string text_between(const std::string& text, std::string_view before, size_t length) {
+  const size_t at = text.find(before);
+  return at == std::string::npos ? "" : text.substr(at + before.size(), length);
+}
+
+}  // namespace
+
+TEST_CASE("V2 is written byte for byte as the golden file has it") {
+  CHECK(sentry::write_v2(test_profile(), fixed_uuid(1)) == read_test_file("sentry/golden_v2.json"));
+}
+
+TEST_CASE("V1 is written byte for byte as the golden file has it") {
+  CHECK(sentry::write_v1(test_profile(), {fixed_uuid(1), fixed_uuid(2), fixed_uuid(3)}) ==
+        read_test_file("sentry/golden_v1.json"));
+}
+
+TEST_CASE("Both formats pass the checker, with fresh ids each time") {
+  for (SentryFormat format : {SentryFormat::V1, SentryFormat::V2}) {
+    CHECK(problems_of(test_profile(), format) == std::vector<std::string>());
+    const std::string key = format == SentryFormat::V1 ? "\"event_id\":\"" : "\"chunk_id\":\"";
+    std::set<std::string> ids;
+    for (int i = 0; i < 10; ++i) {
+      ids.insert(text_between(to_sentry_json(test_profile(), format), key, 32));
+    }
+    CHECK(ids.size() == 10);
+    CHECK_FALSE(ids.contains(""));
+  }
+}
+
+TEST_CASE("Empty optional texts are left out, never null") {
+  Profile profile = test_profile();
+  profile.session.os_build.clear();
+  profile.session.device_manufacturer.clear();
+  profile.session.device_model.clear();
+  profile.session.transaction_name.clear();
+  const std::string json = to_sentry_json(profile, SentryFormat::V1);
+  CHECK(json.find("build_number") == std::string::npos);
+  CHECK(json.find("manufacturer") == std::string::npos);
+  CHECK(json.find("\"model\"") == std::string::npos);
+  CHECK(json.find("null") == std::string::npos);
+  CHECK(problems_of(profile, SentryFormat::V1) == std::vector<std::string>());
+}
+
+TEST_CASE("The V1 timestamp is a calendar time in UTC") {
+  const auto timestamp_at = [](uint64_t unix_ns) {
+    Profile profile = test_profile();
+    profile.start_unix_ns = unix_ns;
+    return text_between(to_sentry_json(profile, SentryFormat::V1), "\"timestamp\":\"", 27);
+  };
+  CHECK(timestamp_at(0) == "1970-01-01T00:00:00.000000Z");
+  CHECK(timestamp_at(1'709'251'199'000'001'999) == "2024-02-29T23:59:59.000001Z");
+  CHECK(timestamp_at(UINT64_MAX) == "2554-07-21T23:34:33.709551Z");
+}
+
+TEST_CASE("V1 gives thirty seconds whole and V2 keeps microseconds") {
+  Profile profile = test_profile();
+  profile.samples.back().unix_time_ns = profile.start_unix_ns + 30'000'000'000;
+  CHECK(problems_of(profile, SentryFormat::V1) == std::vector<std::string>());
+  CHECK(to_sentry_json(profile, SentryFormat::V1).find("\"30000000000\"") != std::string::npos);
+  CHECK(to_sentry_json(profile, SentryFormat::V2).find(":1768478430.000000,") != std::string::npos);
+}
+
+TEST_CASE("Hostile names stay inside their strings") {
+  Profile profile = test_profile();
+  profile.threads[0].name = "\",\"x\":{\x01\xff";
+  profile.frames[0].function = "\\\"}]\n\xc3";
+  profile.images[0].code_file = "/tmp/\x80\"";
+  for (SentryFormat format : {SentryFormat::V1, SentryFormat::V2}) {
+    CHECK(problems_of(profile, format) == std::vector<std::string>());
+  }
+}
+
+TEST_CASE("The size estimate of a chunk is never below its JSON") {
+  using namespace sentry_prof::profile;
+  struct LongNames final : FrameNames {
+    ImageFacts facts;
+    const ImageFacts& image(uint32_t) const override { return facts; }
+    std::vector<std::string> names_of(std::span<const FrameKey> frames) override {
+      std::vector<std::string> names(frames.size());
+      for (size_t i = 0; i < frames.size(); ++i) names[i] = std::string(i % 3 * 900, 'n');
+      return names;
+    }
+  } names;
+  names.facts.image.code_file = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30";
+  names.facts.image.image_size = 1 << 30;
+
+  const uint32_t frame_count = GENERATE(1u, 50u, 3000u);
+  ChunkBuilder builder(0);
+  for (uint64_t i = 0; i < 10'000; ++i) {
+    std::vector<FrameKey> frames;
+    for (uint32_t depth = 0; depth < 1 + i % 40; ++depth) {
+      frames.push_back({0, depth == 0, (i * 31 + depth * 7) % frame_count});
+    }
+    builder.add_sample(i * 1000, builder.thread(1, static_cast<uint32_t>(i % 100), 0), frames);
+  }
+  const uint64_t estimate = builder.estimated_json_bytes();
+  ImagePlacer placer;
+  const Profile profile = finish_chunk(builder.finish(10'000'000), test_session(),
+                                       {0, 1'768'478'400'000'000'000}, 1, names, placer);
+  for (SentryFormat format : {SentryFormat::V1, SentryFormat::V2}) {
+    const std::string json = to_sentry_json(profile, format);
+    CHECK(json.size() < estimate);
+    CHECK(check_sentry_profile(json, format == SentryFormat::V1 ? ProfileKind::V1 : ProfileKind::V2)
+              .problems == std::vector<std::string>());
+  }
+}

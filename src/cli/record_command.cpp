@@ -48,6 +48,20 @@ std::string executable_of(int pid) {
   return path;
 }
 
+// What people know the process by: its comm, and the executable's name only where comm is that name
+// cut off (the kernel keeps 15 bytes), since a file may have several names.
+std::string name_of_process(int pid, const std::string& executable) {
+  constexpr size_t kCommBytes = 15;
+  const auto comm = os::read_small_file(fmt::format("/proc/{}/comm", pid), 4096);
+  std::string name = comm ? comm->substr(0, comm->find('\n')) : "";
+  const std::string file_name = base_name(executable);
+  if (name.empty() || (name.size() == kCommBytes && file_name.starts_with(name))) name = file_name;
+  for (char& c : name) {
+    if (c == '/' || static_cast<unsigned char>(c) < ' ') c = '_';
+  }
+  return name.empty() ? "process" : printable_utf8(name);
+}
+
 Session make_session(const RecordOptions& options) {
   const os::SystemInfo system = os::read_system_info();
   Session session;
@@ -121,9 +135,9 @@ bool report(const RecordOptions& options, const recorder::RunFigures& figures,
 
 int record_attached(const RecordOptions& options, const os::SignalSet& signals) {
   const std::string executable = executable_of(options.pids.front());
-  const std::string name = executable.empty() ? "process" : base_name(executable);
   const std::string path =
-      resolve_output(options.output, name, options.pids.front(), options.format);
+      resolve_output(options.output, name_of_process(options.pids.front(), executable),
+                     options.pids.front(), options.format);
   if (auto ok = check_outputs(options, path); !ok) {
     complain(ok.error().message);
     return kInputOutput;

@@ -11,6 +11,7 @@ std::string_view name_of(Loss loss) {
     case Loss::RingFull: return "ring_full";
     case Loss::Undecodable: return "undecodable";
     case Loss::Duplicate: return "duplicate";
+    case Loss::OutsideProcess: return "outside_process";
     case Loss::NoUserRegisters: return "no_user_registers";
     case Loss::UnsupportedAbi: return "unsupported_abi";
     case Loss::UnmappedPc: return "unmapped_pc";

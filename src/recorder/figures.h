@@ -19,6 +19,7 @@ enum class Loss : uint8_t {
   RingFull,           // the kernel found no room in the ring
   Undecodable,        // a record that breaks its own format
   Duplicate,          // a thread born during the attach was sampled twice
+  OutsideProcess,     // of a new process, where children are not followed
   NoUserRegisters,    // a kernel thread, or a task past the end of its user life
   UnsupportedAbi,     // a 32-bit task
   UnmappedPc,         // the interrupted pc lies in no executable mapping that is known
@@ -26,7 +27,7 @@ enum class Loss : uint8_t {
   ChunkNotWritten,    // its chunk could not be written
   ChunkQueueFull,     // writing was so slow that its chunk had to be dropped
 };
-inline constexpr size_t kLossCount = 9;
+inline constexpr size_t kLossCount = 10;
 std::string_view name_of(Loss loss);
 
 // Counted by the recording thread.

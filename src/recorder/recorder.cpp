@@ -97,6 +97,7 @@ RunResult Recorder::run(Target& target, uint32_t main_pid, Ends ends) {
   options.session = options_.session;
   options.main_pid = main_pid;
   options.main_executable = options_.main_executable;
+  options.reread_process = [](uint32_t pid) { return target::read_process(static_cast<int>(pid)); };
   Recording recording(std::move(options), target.processes, target.images, finisher, begin_ns_);
 
   RunResult result;
@@ -180,6 +181,7 @@ void Recorder::fill_in(RunFigures& figures, const Recording& recording, Finished
       figures.sampler.lost_samples + figures.sampler.lost_records;
   figures.sample.loss(Loss::Undecodable) = figures.sampler.undecodable_samples;
   figures.sample.loss(Loss::Duplicate) = figures.sampler.duplicate_samples;
+  figures.sample.loss(Loss::OutsideProcess) = figures.sampler.outside_samples;
   figures.sample.loss(Loss::ChunkTooSmall) = finished.samples_too_small;
   figures.sample.loss(Loss::ChunkNotWritten) = finished.samples_not_written;
   figures.threads = target.processes.thread_count();

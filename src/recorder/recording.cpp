@@ -12,6 +12,9 @@ namespace {
 
 // Estimating a chunk's size is cheap but not free; a sample adds at most some 20 KiB.
 constexpr uint32_t kSamplesPerSizeCheck = 256;
+// Maps of a process are read again at most after one second, then two, four ...
+constexpr uint64_t kFirstReread_ns = 1'000'000'000;
+constexpr size_t kMaxRereads = 4096;
 // A session's release names the build by as much of its build id as people compare.
 constexpr size_t kReleaseBuildIdDigits = 12;
 
@@ -76,7 +79,10 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
     return;
   }
   const unwind::ModuleMap& modules = processes_.process(sample.pid).modules;
-  const unwind::Walk stack = walk(sample, modules);
+  unwind::Walk stack = walk(sample, modules);
+  if (stack.end == unwind::WalkEnd::UnmappedPc && reread_maps(sample.pid, time_ns)) {
+    stack = walk(sample, modules);
+  }
   if (stack.frames.empty()) {
     ++figures_.loss(Loss::UnmappedPc);
     return;
@@ -95,6 +101,20 @@ unwind::Walk Recording::walk(const sampling::SampleEvent& sample,
   const unwind::Walk result = unwinder_.walk(registers, stack, modules);
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
+}
+
+// Not more often than a garbage pc deserves: the first time at once, then after ever longer times.
+bool Recording::reread_maps(uint32_t pid, uint64_t time_ns) {
+  if (!options_.reread_process) return false;
+  if (rereads_.size() > kMaxRereads) rereads_.clear();
+  Reread& reread = rereads_[pid];
+  if (time_ns < reread.not_before_ns) return false;
+  reread.back_off_ns = std::max(kFirstReread_ns, 2 * reread.back_off_ns);
+  reread.not_before_ns = time_ns + reread.back_off_ns;
+  const auto snapshot = options_.reread_process(pid);
+  if (!snapshot) return false;
+  processes_.on_snapshot(*snapshot);
+  return true;
 }
 
 void Recording::collect_frames(const unwind::Walk& walk, uint32_t pid,

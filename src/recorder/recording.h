@@ -29,6 +29,8 @@ struct RecordingOptions {
   Session session;
   uint32_t main_pid = 0;
   std::string main_executable;        // path; empty for a command that has yet to exec
+  // Reads a process's maps again, where its map records seem to have been lost. May be empty.
+  std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
 };
 
 class Recording final : public sampling::EventSink {
@@ -70,6 +72,7 @@ class Recording final : public sampling::EventSink {
   uint32_t chunk_thread(ThreadRecord& record, uint32_t tid);
   void add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns);
   unwind::Walk walk(const sampling::SampleEvent& sample, const unwind::ModuleMap& modules);
+  bool reread_maps(uint32_t pid, uint64_t time_ns);
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
   void keep(uint64_t time_ns, ThreadRecord& record, uint32_t tid);
   void cut_chunk(uint64_t end_ns);
@@ -86,6 +89,11 @@ class Recording final : public sampling::EventSink {
   AnonymousRegions regions_;
   SampleFigures figures_;
   std::unordered_map<uint32_t, ThreadRecord> threads_;  // by tid; ended threads are removed
+  struct Reread {
+    uint64_t not_before_ns = 0;
+    uint64_t back_off_ns = 0;
+  };
+  std::unordered_map<uint32_t, Reread> rereads_;        // by pid; only where a pc was unmapped
   std::vector<profile::FrameKey> frame_buffer_;
   std::vector<uint8_t> dwarf_numbers_;                  // of the sampled registers, in record order
   uint64_t chunk_end_ns_;

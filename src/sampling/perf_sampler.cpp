@@ -138,6 +138,7 @@ void PerfSampler::count(const RecordHeader& header, const Event& event) {
     if (throttle->begins) ++stats_.throttled;
   } else if (std::holds_alternative<UndecodableEvent>(event.body)) {
     ++stats_.undecodable;
+    if (header.type == PERF_RECORD_SAMPLE) ++stats_.undecodable_samples;
   } else if (const auto* exited = std::get_if<ExitEvent>(&event.body)) {
     duplicates_.forget_thread(exited->tid);
   }

@@ -37,7 +37,6 @@ std::optional<Note> read_note(const ByteSource& file, std::endian order, uint64_
   Note note;
   note.description_bytes = reader.u32();
   note.type = reader.u32();
-  if (name_bytes == 0) return std::nullopt;
   const uint64_t description = aligned_up(bytes.size() + uint64_t{name_bytes}, alignment);
   const uint64_t end = description + note.description_bytes;
   if (end > file.size_bytes() - offset) return std::nullopt;

@@ -127,10 +127,16 @@ class Scan {
 
   void take_named(const SectionHeader& section) {
     const std::string_view name = names_.at(section.name);
-    if (name == ".text") return take_first(section, layout_.text);
+    if (name == ".text") return take_text(section);
     if (name == ".eh_frame") return take_first(section, layout_.eh_frame);
     if (name == ".debug_frame") return take_first(section, layout_.debug_frame);
     if (name == ".eh_frame_hdr") return take_first(section, layout_.eh_frame_hdr);
+  }
+
+  // The first one decides even if it is empty, as symbolic does: object files have several.
+  void take_text(const SectionHeader& section) {
+    if (!text_was_seen_) layout_.text = within_file(section);
+    text_was_seen_ = true;
   }
 
   void take_first(const SectionHeader& section, std::optional<Section>& place) const {
@@ -156,6 +162,7 @@ class Scan {
   const SectionTable& table_;
   Layout& layout_;
   SectionNames names_;
+  bool text_was_seen_ = false;
 };
 
 }  // namespace

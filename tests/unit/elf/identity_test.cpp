@@ -125,22 +125,37 @@ TEST_CASE("read_identity has nothing for a file with neither build id nor code")
   CHECK(identity_of(split).debug_id.is_nil());
 }
 
+TEST_CASE("read_identity looks at the first .text only, as sentry-cli does") {
+  ElfBuilder elf;
+  elf.section({.name = ".text"});
+  elf.section({.name = ".text", .contents = to_bytes("code")});
+  CHECK(identity_of(elf).debug_id.is_nil());
+}
+
 TEST_CASE("an empty build id leaves the file without identity, as for sentry-cli") {
   const Identity identity = identity_of(with_note(build_id_note("")));
   CHECK(identity.code_id.empty());
   CHECK(identity.debug_id.is_nil());
 }
 
-TEST_CASE("read_identity does without a build id note that is malformed") {
+TEST_CASE("read_identity takes the first note of type 3 whoever owns it, as sentry-cli does") {
   ByteWriter nameless;
   nameless.u32(0).u32(4).u32(NT_GNU_BUILD_ID).u32(0x11223344);
+  CHECK(identity_of(with_note(nameless.bytes())).code_id == "44332211");
+  ByteWriter foreign;
+  foreign.raw(elf_note(std::endian::little, "Xen", 3, from_hex("00112233")));
+  foreign.raw(build_id_note("44556677"));
+  CHECK(identity_of(with_note(foreign.bytes())).code_id == "00112233");
+}
+
+TEST_CASE("read_identity does without a build id note that is malformed") {
   ByteWriter beyond_the_file;
   beyond_the_file.u32(4).u32(UINT32_MAX).u32(NT_GNU_BUILD_ID).text("GNU").u8(0).u32(1);
   ByteWriter endless_name;
   endless_name.u32(UINT32_MAX).u32(UINT32_MAX).u32(NT_GNU_BUILD_ID);
   ByteWriter cut_off;
   cut_off.u32(4).u8(0);
-  for (const ByteWriter& note : {nameless, beyond_the_file, endless_name, cut_off}) {
+  for (const ByteWriter& note : {beyond_the_file, endless_name, cut_off}) {
     const Identity identity = identity_of(with_note(note.bytes()));
     CHECK(identity.code_id.empty());
     CHECK(debug_id_hex(identity) == kFoldedDigits);

@@ -1,0 +1,88 @@
+// Everything that is read from an image file, over bytes that the fuzzer makes up. Nothing may
+// crash or run on, and what a layout says lies within the file.
+#include "elf/cfi_table.h"
+#include "elf/identity.h"
+#include "elf/layout.h"
+#include "symbols/symbol_names.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+using namespace sentry_prof;
+
+namespace {
+
+void require(bool promise_kept) {
+  if (!promise_kept) std::abort();
+}
+
+void require_within(const std::optional<elf::Section>& section, uint64_t file_size_bytes) {
+  if (!section) return;
+  require(section->file_offset <= file_size_bytes);
+  require(section->size_bytes <= file_size_bytes - section->file_offset);
+}
+
+void check_layout(const elf::Layout& layout, uint64_t file_size_bytes) {
+  require(layout.segments.size() <= elf::Layout::kMaxSegments);
+  require(layout.notes.size() <= elf::Layout::kMaxNotes);
+  for (const elf::Segment& segment : layout.segments) {
+    require_within(elf::Section{{}, segment.file_offset, segment.file_bytes}, file_size_bytes);
+  }
+  for (const elf::Section& note : layout.notes) require_within(note, file_size_bytes);
+  for (const auto& section :
+       {layout.text, layout.eh_frame, layout.eh_frame_hdr, layout.debug_frame}) {
+    require_within(section, file_size_bytes);
+  }
+  for (const auto& table : {layout.symtab, layout.dynsym}) {
+    if (!table) continue;
+    require_within(table->symbols, file_size_bytes);
+    require_within(table->strings, file_size_bytes);
+  }
+}
+
+// Addresses in ascending order, at and round the places that the file itself states.
+std::vector<LinkAddress> addresses_of(const elf::Layout& layout) {
+  std::vector<LinkAddress> addresses = {{0}, {1}, {UINT64_MAX}};
+  for (const elf::Segment& segment : layout.segments) {
+    for (uint64_t offset : {0, 1, 0x40, 0x1000})
+      addresses.push_back({segment.vaddr.value + offset});
+  }
+  if (layout.text) addresses.push_back(layout.text->address);
+  std::sort(addresses.begin(), addresses.end());
+  return addresses;
+}
+
+void check_mappings(const elf::Layout& layout) {
+  constexpr uint64_t kBegin = 0x7f0000000000;
+  for (const elf::Segment& segment : layout.segments) {
+    const uint64_t offset = segment.file_offset & ~uint64_t{0xfff};
+    const auto bias = elf::bias_of_mapping(layout, {kBegin}, 0x1000, offset);
+    if (bias) require(bias->value % 0x1000 == 0);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const MemoryByteSource file({bytes.begin(), bytes.end()});
+  const auto layout = elf::read_layout(file);
+  if (!layout) return 0;
+  check_layout(*layout, size);
+  check_mappings(*layout);
+
+  const elf::Identity identity = elf::read_identity(file, *layout);
+  require(identity.build_id.size() <= 64 &&
+          identity.code_id.size() == 2 * identity.build_id.size());
+  const auto addresses = addresses_of(*layout);
+  for (const auto& name : symbols::names_at(file, *layout, addresses)) {
+    require(!name || (!name->empty() && name->size() <= 4096));
+  }
+  if (auto sections = elf::read_cfi_sections(file, *layout)) {
+    const elf::CfiTable table(std::move(*sections));
+    unwind::Row row;
+    for (LinkAddress address : addresses) table.row_at(address, row);
+  }
+  return 0;
+}

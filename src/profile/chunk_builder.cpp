@@ -3,6 +3,7 @@
 #include "sentry_prof/limits.h"
 
 #include <algorithm>
+#include <bit>
 #include <random>
 #include <utility>
 
@@ -18,6 +19,9 @@ constexpr uint64_t kFrameSyntax_bytes = 80;
 constexpr uint64_t kThread_bytes = 160;
 // Everything that is there once, with some hundred debug images.
 constexpr uint64_t kRest_bytes = 128 * 1024;
+
+// Odd, with its bits spread evenly: 2^64 divided by the golden ratio.
+constexpr uint64_t kSpread = 0x9e3779b97f4a7c15u;
 
 uint64_t random_seed() {
   std::random_device source;
@@ -130,13 +134,14 @@ uint32_t ChunkBuilder::stack_index(std::span<const FrameKey> frames) {
 
 uint64_t ChunkBuilder::hash_of_frame(const FrameKey& frame) const {
   const uint64_t where = (uint64_t{frame.image} << 1) | (frame.is_exact ? 1 : 0);
-  return mix_bits(mix_bits(frame.pc ^ hash_seed_) + where);
+  return mix_bits((frame.pc ^ hash_seed_) + where * kSpread);
 }
 
 uint64_t ChunkBuilder::hash_of_stack(std::span<const uint32_t> frame_indices) const {
   uint64_t hash = hash_seed_;
-  for (uint32_t index : frame_indices) hash = mix_bits(hash + index + 1);
-  return hash;
+  // One multiplication a frame in the chain, since each waits for the one before.
+  for (uint32_t index : frame_indices) hash = (std::rotl(hash, 5) ^ index) * kSpread;
+  return mix_bits(hash);
 }
 
 uint64_t ChunkBuilder::hash_of_thread(uint32_t pid, uint32_t tid, uint32_t generation) const {

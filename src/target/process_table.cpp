@@ -113,13 +113,15 @@ void ProcessTable::on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint
                            uint64_t time_ns) {
   ProcessEntry& entry = process_entry(pid);
   if (time_ns < entry.snapshot_time_ns) return;
+  const auto creator = threads_.find(parent_tid);
   // A copy: creating the child's state may move the parent's.
-  const std::string name = thread_entry(parent_pid, parent_tid).state.name;
+  const std::string name = creator == threads_.end() ? std::string() : creator->second.state.name;
   if (pid != parent_pid) {
     end_other_threads(entry, kNoThread);
     begin_process(entry, parent_pid);
     entry.process.name = name;
-    entry.process.modules = process_entry(parent_pid).process.modules;
+    const auto parent = processes_.find(parent_pid);
+    if (parent != processes_.end()) entry.process.modules = parent->second.process.modules;
   }
   // A thread that was found by listing /proc before its fork record came keeps the name it has now.
   const bool is_known = entry.living_tids.contains(tid);

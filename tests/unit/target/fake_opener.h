@@ -1,0 +1,80 @@
+// An opener that hands out files made by a test, and counts.
+#pragma once
+
+#include "support/elf_builder.h"
+#include "target/image_store.h"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sentry_prof::test {
+
+class FakeOpener final : public target::ImageOpener {
+ public:
+  Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts& mapping) override {
+    opened.push_back(mapping.path);
+    const auto found = files.find(mapping.path);
+    if (found == files.end()) return fail(ErrorCode::NotFound, "no such file");
+    return std::make_shared<MemoryByteSource>(found->second);
+  }
+  bool name_is_literal(const target::MappingFacts& mapping) override {
+    return literal_names.contains(mapping.path);
+  }
+
+  std::map<std::string, std::vector<std::byte>> files;
+  std::set<std::string> literal_names;
+  std::vector<std::string> opened;
+};
+
+inline std::vector<std::byte> build_id_of(uint8_t first) {
+  std::vector<std::byte> id(20, std::byte{0x11});
+  id[0] = std::byte{first};
+  return id;
+}
+
+// A library whose code has file offset 0x1000 and link address 0x3000, 0x1000 bytes long; its first
+// segment has link address 0x1000, so that runtime begin of the code = bias + 0x3000.
+inline std::vector<std::byte> make_library(const std::vector<std::byte>& build_id) {
+  ElfBuilder elf;
+  if (!build_id.empty()) {
+    elf.section({.name = ".note.gnu.build-id",
+                 .type = SHT_NOTE,
+                 .address = 0x1300,
+                 .contents = elf_note(std::endian::little, "GNU", NT_GNU_BUILD_ID, build_id),
+                 .alignment = 4,
+                 .file_offset = 0x300});
+    elf.segment({.type = PT_NOTE, .of_section = ".note.gnu.build-id"});
+  }
+  elf.section({.name = ".text",
+               .flags = SHF_ALLOC | SHF_EXECINSTR,
+               .address = 0x3000,
+               .contents = std::vector<std::byte>(0x1000, std::byte{0x90}),
+               .alignment = 16,
+               .file_offset = 0x1000});
+  elf.segment({.flags = PF_R, .vaddr = 0x1000, .file_bytes = 0x400, .memory_bytes = 0x400});
+  elf.segment({.flags = PF_R | PF_X,
+               .file_offset = 0x1000,
+               .vaddr = 0x3000,
+               .file_bytes = 0x1000,
+               .memory_bytes = 0x1000});
+  return elf.build();
+}
+
+// As /proc/PID/maps tells of that library's code.
+inline target::MappingFacts code_of(std::string path, uint64_t begin, uint64_t inode = 7,
+                                    std::vector<std::byte> build_id = {}) {
+  target::MappingFacts mapping;
+  mapping.pid = 100;
+  mapping.begin = {begin};
+  mapping.size_bytes = 0x1000;
+  mapping.file_offset = 0x1000;
+  mapping.build_id = std::move(build_id);
+  mapping.device_major = mapping.build_id.empty() ? 8 : 0;
+  mapping.inode = mapping.build_id.empty() ? inode : 0;
+  mapping.path = std::move(path);
+  return mapping;
+}
+
+}  // namespace sentry_prof::test

@@ -1,0 +1,227 @@
+#include "target/image_store.h"
+
+#include "base/hex.h"
+#include "support/catch2.h"
+#include "unit/target/fake_opener.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+using target::ImageStore;
+using unwind::kNoImage;
+using unwind::Module;
+
+TEST_CASE("ImageStore gives the bias and identity of a mapped library") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  ImageStore images(opener);
+  const Module module = images.module_for(code_of("/lib/a.so", 0x7000'0000));
+  CHECK(module.begin == RuntimeAddress{0x7000'0000});
+  CHECK(module.end == RuntimeAddress{0x7000'1000});
+  CHECK(module.bias == LoadBias{0x7000'0000 - 0x3000});
+  REQUIRE(module.image != kNoImage);
+  const auto image = images.image(module.image);
+  REQUIRE(image);
+  CHECK(module.cfi == image.get());
+  CHECK(image->id() == module.image);
+  CHECK(image->path() == "/lib/a.so");
+  CHECK(image->identity().build_id == build_id_of(1));
+  CHECK(image->first_seen() == RuntimeAddress{0x7000'0000 - 0x3000 + 0x1000});
+  CHECK(image->size_in_memory_bytes() == 0x3000);
+  CHECK(images.problems().empty());
+}
+
+TEST_CASE("ImageStore opens a file once for all processes that map it") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library({});
+  opener.files["/lib/b.so"] = make_library(build_id_of(2));
+  ImageStore images(opener);
+  const Module a = images.module_for(code_of("/lib/a.so", 0x1000'0000));
+  const Module again = images.module_for(code_of("/lib/a.so", 0x2000'0000));
+  CHECK(a.image == again.image);
+  CHECK(again.bias == LoadBias{0x2000'0000 - 0x3000});
+  const Module b = images.module_for(code_of("/lib/b.so", 0x3000'0000, 0, build_id_of(2)));
+  CHECK(b.image != a.image);
+  CHECK(images.module_for(code_of("/elsewhere", 0x4000'0000, 0, build_id_of(2))).image == b.image);
+  CHECK(opener.opened == std::vector<std::string>{"/lib/a.so", "/lib/b.so"});
+  CHECK(images.size() == 2);
+}
+
+TEST_CASE("ImageStore knows an image from maps and from a record with build id as one") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(3));
+  ImageStore images(opener);
+  SECTION("maps first") {
+    const Module from_maps = images.module_for(code_of("/lib/a.so", 0x1000'0000, 7));
+    CHECK(images.module_for(code_of("/lib/a.so", 0x2000'0000, 0, build_id_of(3))).image ==
+          from_maps.image);
+    CHECK(opener.opened.size() == 1);
+  }
+  SECTION("record first") {
+    const Module from_record =
+        images.module_for(code_of("/lib/a.so", 0x1000'0000, 0, build_id_of(3)));
+    CHECK(images.module_for(code_of("/lib/a.so", 0x2000'0000, 7)).image == from_record.image);
+  }
+  CHECK(images.size() == 1);
+}
+
+TEST_CASE("ImageStore tells files of one path apart by their inode") {
+  FakeOpener opener;
+  opener.files["/app"] = make_library(build_id_of(1));
+  ImageStore images(opener);
+  const Module first = images.module_for(code_of("/app", 0x1000'0000, 7));
+  opener.files["/app"] = make_library(build_id_of(2));
+  const Module second = images.module_for(code_of("/app", 0x1000'0000, 8));
+  CHECK(first.image != second.image);
+  CHECK(images.image(second.image)->identity().build_id == build_id_of(2));
+}
+
+TEST_CASE("ImageStore does not use a file whose build id is not the one that is mapped") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(9));
+  ImageStore images(opener);
+  const Module module = images.module_for(code_of("/lib/a.so", 0x1000'0000, 0, build_id_of(1)));
+  REQUIRE(module.image != kNoImage);
+  CHECK(module.cfi == nullptr);
+  CHECK(module.bias == LoadBias{0x1000'0000 - 0x1000});  // link addresses are file offsets
+  const auto image = images.image(module.image);
+  CHECK(image->is_known_by_name_only());
+  CHECK(image->path() == "/lib/a.so");
+  CHECK(image->identity().build_id == build_id_of(1));
+  CHECK(image->identity().code_id == to_hex(build_id_of(1)));
+  CHECK_FALSE(image->identity().debug_id.is_nil());
+  CHECK(image->first_seen() == RuntimeAddress{0x1000'0000 - 0x1000});
+  CHECK(image->size_in_memory_bytes() == 0x2000);
+  CHECK(image->file().size_bytes() == 0);
+  unwind::Row row;
+  CHECK(image->row_at({0x1800}, row) == unwind::RowStatus::NoCfi);
+  CHECK(images.problems() ==
+        std::vector<std::string>{"/lib/a.so: the file was replaced since it was mapped"});
+}
+
+TEST_CASE("ImageStore keeps the name of what cannot be opened and says so once") {
+  FakeOpener opener;
+  ImageStore images(opener);
+  const Module module = images.module_for(code_of("/gone.so (deleted)", 0x1000'0000));
+  REQUIRE(module.image != kNoImage);
+  CHECK(module.cfi == nullptr);
+  CHECK(images.image(module.image)->path() == "/gone.so");
+  CHECK(images.image(module.image)->identity().debug_id.is_nil());
+  CHECK(images.module_for(code_of("/gone.so (deleted)", 0x2000'0000)).image == module.image);
+  CHECK(images.problems() == std::vector<std::string>{"/gone.so (deleted): no such file"});
+}
+
+TEST_CASE("ImageStore tries again to open a file, but not for ever") {
+  FakeOpener opener;
+  ImageStore images(opener);
+  const auto mapping = code_of("/lib/a.so", 0x1000'0000, 0, build_id_of(1));
+  const Module unopened = images.module_for(mapping);
+  SECTION("a later process can still show it") {
+    opener.files["/lib/a.so"] = make_library(build_id_of(1));
+    const Module opened = images.module_for(mapping);
+    CHECK(opened.cfi != nullptr);
+    CHECK(opened.image != unopened.image);
+    CHECK(images.module_for(mapping).image == opened.image);
+  }
+  SECTION("nobody can") {
+    for (int i = 0; i < 100; ++i) CHECK(images.module_for(mapping).image == unopened.image);
+    CHECK(opener.opened.size() == 8);
+    CHECK(images.size() == 1);
+  }
+}
+
+TEST_CASE("ImageStore keeps a name that ends in (deleted) if it is the file's own") {
+  FakeOpener opener;
+  opener.files["/opt/x (deleted)"] = make_library(build_id_of(1));
+  opener.files["/opt/y (deleted)"] = make_library(build_id_of(2));
+  opener.literal_names = {"/opt/x (deleted)"};
+  ImageStore images(opener);
+  const Module x = images.module_for(code_of("/opt/x (deleted)", 0x1000'0000, 7));
+  const Module y = images.module_for(code_of("/opt/y (deleted)", 0x2000'0000, 8));
+  CHECK(images.image(x.image)->path() == "/opt/x (deleted)");
+  CHECK(images.image(y.image)->path() == "/opt/y");
+}
+
+TEST_CASE("ImageStore opens nothing for memory without a file") {
+  FakeOpener opener;
+  ImageStore images(opener);
+  for (const char* path : {"", "//anon", "[heap]", "[anon:jit]", "/dev/zero", "[vsyscall]"}) {
+    const Module module = images.module_for(code_of(path, 0x1000'0000));
+    CHECK(module.image == kNoImage);
+    CHECK(module.cfi == nullptr);
+    CHECK(module.end == RuntimeAddress{0x1000'1000});
+  }
+  CHECK(opener.opened.empty());
+  CHECK(images.problems().empty());
+}
+
+TEST_CASE("ImageStore takes a memory file that is no ELF for anonymous memory") {
+  FakeOpener opener;
+  opener.files["/memfd:jit (deleted)"] = to_bytes("no ELF");
+  opener.files["/memfd:lib (deleted)"] = make_library(build_id_of(1));
+  ImageStore images(opener);
+  CHECK(images.module_for(code_of("/memfd:jit (deleted)", 0x1000'0000, 7)).image == kNoImage);
+  const Module library = images.module_for(code_of("/memfd:lib (deleted)", 0x2000'0000, 8));
+  REQUIRE(library.image != kNoImage);
+  CHECK(images.image(library.image)->path() == "/memfd:lib");
+  CHECK(images.problems().empty());
+}
+
+TEST_CASE("ImageStore names a mapped file that is no ELF and opens it once") {
+  FakeOpener opener;
+  opener.files["/opt/wine/user32.dll"] = to_bytes("MZ and so on");
+  ImageStore images(opener);
+  const Module module = images.module_for(code_of("/opt/wine/user32.dll", 0x1000'0000));
+  REQUIRE(module.image != kNoImage);
+  CHECK(images.image(module.image)->is_known_by_name_only());
+  images.module_for(code_of("/opt/wine/user32.dll", 0x2000'0000));
+  CHECK(opener.opened.size() == 1);
+}
+
+TEST_CASE("ImageStore gives no image to a mapping that the file's segments cannot explain") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  ImageStore images(opener);
+  auto odd = code_of("/lib/a.so", 0x1000'0000);
+  odd.file_offset = 0x50'0000;
+  CHECK(images.module_for(odd).image == kNoImage);
+  CHECK(images.problems().size() == 1);
+  CHECK(images.module_for(code_of("/lib/a.so", 0x2000'0000)).image != kNoImage);
+}
+
+TEST_CASE("ImageStore survives mappings at the end of the address space") {
+  FakeOpener opener;
+  ImageStore images(opener);
+  auto last = code_of("", UINT64_MAX - 0xfff);
+  last.size_bytes = UINT64_MAX;
+  const Module module = images.module_for(last);
+  CHECK(module.begin < module.end);
+  CHECK(module.end == RuntimeAddress{UINT64_MAX});
+}
+
+TEST_CASE("ImageStore has one vdso for all processes") {
+  FakeOpener opener;
+  opener.files["[vdso]"] = make_library({});
+  ImageStore images(opener);
+  auto vdso = code_of("[vdso]", 0x1000'0000, 0);
+  const Module first = images.module_for(vdso);
+  vdso.pid = 200;
+  CHECK(images.module_for(vdso).image == first.image);
+  CHECK(images.image(first.image)->path() == "[vdso]");
+  CHECK(opener.opened.size() == 1);
+}
+
+TEST_CASE("ImageStore remembers a bounded number of problems") {
+  FakeOpener opener;
+  ImageStore images(opener);
+  for (uint64_t i = 0; i < ImageStore::kMaxProblems + 100; ++i) {
+    images.module_for(code_of("/lib/" + std::to_string(i), 0x1000'0000, i + 1));
+  }
+  CHECK(images.problems().size() == ImageStore::kMaxProblems);
+}
+
+TEST_CASE("ImageStore does not know numbers that it never gave") {
+  FakeOpener opener;
+  const ImageStore images(opener);
+  CHECK(images.image(0) == nullptr);
+  CHECK(images.image(kNoImage) == nullptr);
+}

@@ -1,0 +1,236 @@
+// /proc of real processes. What needs privileges says so where it has none.
+#include "target/proc.h"
+
+#include "os/file.h"
+#include "support/catch2.h"
+#include "unit/os/scratch.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+using namespace sentry_prof;
+using namespace sentry_prof::target;
+
+namespace {
+
+// A thread that waits, with a name, until the object ends.
+class WaitingThread {
+ public:
+  explicit WaitingThread(const char* name)
+      : thread_([this, name] {
+          ::prctl(PR_SET_NAME, name);
+          tid_ = ::gettid();
+          std::unique_lock lock(mutex_);
+          is_ready_ = true;
+          changed_.notify_all();
+          changed_.wait(lock, [&] { return is_over_; });
+        }) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_ready_; });
+  }
+  ~WaitingThread() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_over_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  int tid() const { return tid_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_ready_ = false, is_over_ = false;
+  std::atomic<int> tid_ = 0;
+  std::thread thread_;
+};
+
+// A child that runs `work` with the write end of a pipe, which tells that it is ready.
+class Child {
+ public:
+  template <typename Work>
+  explicit Child(Work&& work) {
+    int ends[2];
+    REQUIRE(::pipe(ends) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::close(ends[0]);
+      work(ends[1]);
+      ::_exit(0);
+    }
+    ::close(ends[1]);
+    char byte = 0;
+    is_ready_ = ::read(ends[0], &byte, 1) == 1;
+    ::close(ends[0]);
+  }
+  ~Child() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  int pid() const { return pid_; }
+  bool is_ready() const { return is_ready_; }
+
+ private:
+  int pid_ = -1;
+  bool is_ready_ = false;
+};
+
+void say_ready(int fd) {
+  if (::write(fd, "r", 1) != 1) ::_exit(1);
+}
+
+void wait_until_zombie(int pid) {
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
+}
+
+}  // namespace
+
+TEST_CASE("read_process sees this process, its threads and its executable") {
+  const WaitingThread worker("worker-1");
+  const auto snapshot = read_process(::getpid());
+  REQUIRE(snapshot);
+  CHECK(snapshot->pid == static_cast<uint32_t>(::getpid()));
+  CHECK(snapshot->parent_pid == static_cast<uint32_t>(::getppid()));
+  CHECK(snapshot->name == "unit_target_lin");  // comm has 15 characters
+  CHECK(snapshot->taken_at_ns > 0);
+  const auto& threads = snapshot->threads;
+  CHECK(std::find(threads.begin(), threads.end(),
+                  std::pair<uint32_t, std::string>(worker.tid(), "worker-1")) != threads.end());
+
+  struct stat executable {};
+  REQUIRE(::stat("/proc/self/exe", &executable) == 0);
+  const auto own_code = reinterpret_cast<uint64_t>(&say_ready);
+  const auto mapping = std::find_if(
+      snapshot->mappings.begin(), snapshot->mappings.end(), [&](const MappingFacts& m) {
+        return m.begin.value <= own_code && own_code < m.begin.value + m.size_bytes;
+      });
+  REQUIRE(mapping != snapshot->mappings.end());
+  CHECK(mapping->inode == executable.st_ino);
+  CHECK(mapping->path == std::filesystem::read_symlink("/proc/self/exe").string());
+}
+
+TEST_CASE("list_threads is sorted and complete") {
+  const WaitingThread one("one");
+  const WaitingThread two("two");
+  const auto threads = list_threads(::getpid());
+  REQUIRE(threads);
+  CHECK(std::is_sorted(threads->begin(), threads->end()));
+  for (const int tid : {::getpid(), one.tid(), two.tid()}) {
+    CHECK(std::binary_search(threads->begin(), threads->end(), tid));
+  }
+}
+
+TEST_CASE("A process can be profiled by its owner") {
+  const Child child([](int ready) {
+    say_ready(ready);
+    ::pause();
+  });
+  REQUIRE(child.is_ready());
+  CHECK(check_is_profilable(child.pid()));
+}
+
+TEST_CASE("A pid that nobody has is told") {
+  const int pid = test::pid_that_is_gone();
+  const auto check = check_is_profilable(pid);
+  REQUIRE_FALSE(check);
+  CHECK(check.error().code == ErrorCode::NotFound);
+  CHECK(check.error().message ==
+        fmt::format("there is no process {}. `ps` lists those that run.", pid));
+  CHECK_FALSE(read_process(pid));
+  CHECK(list_threads(pid).error().code == ErrorCode::Gone);
+  CHECK(check_is_profilable(0).error().code == ErrorCode::InvalidArgument);
+  CHECK(check_is_profilable(-5).error().code == ErrorCode::InvalidArgument);
+}
+
+TEST_CASE("A thread's id is told with the process that it belongs to") {
+  const WaitingThread worker("worker");
+  const auto check = check_is_profilable(worker.tid());
+  REQUIRE_FALSE(check);
+  CHECK(check.error().code == ErrorCode::InvalidArgument);
+  CHECK(check.error().message ==
+        fmt::format("{} is a thread of process {} (unit_target_lin). All threads of a process are "
+                    "sampled: use -p {}",
+                    worker.tid(), ::getpid(), ::getpid()));
+}
+
+TEST_CASE("A zombie is refused") {
+  const Child child([](int ready) {
+    ::prctl(PR_SET_NAME, "ended\x1b[1m");
+    say_ready(ready);
+  });
+  wait_until_zombie(child.pid());
+  const auto check = check_is_profilable(child.pid());
+  REQUIRE_FALSE(check);
+  CHECK(check.error().code == ErrorCode::Gone);
+  CHECK(check.error().message ==
+        fmt::format("process {} (ended?[1m) has already ended: it is a zombie that waits for its "
+                    "parent ({}) to take notice.",
+                    child.pid(), ::getpid()));
+}
+
+TEST_CASE("A process whose main thread has ended is read through the living ones") {
+  const Child child([](int ready) {
+    std::thread([ready] {
+      // The main thread ends first; then its state in /proc is Z.
+      const auto is_zombie = [] {
+        const auto stat = os::read_small_file(fmt::format("/proc/{}/stat", ::getpid()));
+        return stat && stat->find(") Z ") != std::string::npos;
+      };
+      while (!is_zombie()) ::usleep(1000);
+      say_ready(ready);
+      ::pause();
+    }).detach();
+    ::syscall(SYS_exit, 0);  // this thread alone
+  });
+  REQUIRE(child.is_ready());
+  CHECK(check_is_profilable(child.pid()));
+  const auto snapshot = read_process(child.pid());
+  REQUIRE(snapshot);
+  CHECK_FALSE(snapshot->mappings.empty());
+  CHECK(snapshot->threads.size() == 2);
+}
+
+TEST_CASE("A kernel thread is refused") {
+  const auto name = os::read_small_file("/proc/2/comm");
+  if (!name || *name != "kthreadd\n") {
+    WARN("skipped: process 2 is not the kernel's, this is a PID namespace");
+    return;
+  }
+  const auto check = check_is_profilable(2);
+  REQUIRE_FALSE(check);
+  CHECK(check.error().code == ErrorCode::Unsupported);
+  CHECK(check.error().message ==
+        "process 2 (kthreadd) is a thread of the kernel: it has no user stack to record.");
+}
+
+TEST_CASE("Another user's process is refused with advice") {
+  if (::geteuid() != 0) {
+    WARN("skipped: needs root to become another user");
+    return;
+  }
+  const int root_pid = ::getpid();
+  const int status = test::status_of_child([&] {
+    if (::setgid(65534) != 0 || ::setuid(65534) != 0) return 1;
+    const auto check = check_is_profilable(root_pid);
+    if (check || check.error().code != ErrorCode::PermissionDenied) return 2;
+    return check.error().message ==
+                   fmt::format(
+                       "process {} (unit_target_lin) runs as another user (root). Run "
+                       "sentry-prof as root: sudo sentry-prof record -p {}",
+                       root_pid, root_pid)
+               ? 0
+               : 3;
+  });
+  CHECK(status == 0);
+}

@@ -1,0 +1,170 @@
+// Attaching to what already runs.
+#include "elf_identity.h"
+#include "prerequisites.h"
+#include "recording.h"
+#include "support/catch2.h"
+#include "target_path.h"
+
+#include <filesystem>
+#include <fstream>
+
+using namespace sentry_prof::testing;
+
+namespace {
+
+std::string executable_of(pid_t pid) {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error).string();
+}
+
+bool wait_until_it_is(const BackgroundProcess& process, std::string_view program) {
+  return wait_until(
+      [&] { return executable_of(process.pid()).find(program) != std::string::npos; });
+}
+
+char state_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const size_t end_of_name = text.rfind(')');
+  return end_of_name == std::string::npos ? '?' : text[end_of_name + 2];
+}
+
+std::string copied_target(const TemporaryDirectory& directory, const std::string& name,
+                          const std::string& new_name) {
+  const std::string path = directory.file(new_name);
+  std::filesystem::copy_file(target_path(name), path,
+                             std::filesystem::copy_options::overwrite_existing);
+  return path;
+}
+
+void check_is_spin(const LoadedProfile& profile) {
+  CHECK(profile.share_containing("spin_rounds") > 0.95);
+  CHECK(profile.share_containing("alpha") > 0.4);
+  CHECK(profile.share_containing("main") > 0.95);
+}
+
+const LoadedImage* image_of_leaf(const LoadedProfile& profile, std::string_view function) {
+  for (const LoadedFrame& frame : profile.frames) {
+    if (frame.function == function && frame.image != LoadedFrame::kNoImage) {
+      return &profile.images[frame.image];
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("Attaching to 500 sleeping threads misses none and stops nobody", "[attach]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("idle_threads"), "500", "60"}});
+  REQUIRE(target.wait_for_output("ready"));
+  BackgroundProcess profiler(
+      record_command(directory, {.options = {"-d", "1"}, .pids = {target.pid()}}));
+  bool was_stopped = false;
+  wait_until([&] {
+    const char state = state_of(target.pid());
+    was_stopped = was_stopped || state == 'T' || state == 't';
+    return !profiler.is_running();
+  });
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK_FALSE(was_stopped);
+  CHECK(target.is_running());
+  CHECK(recording.summary().number("threads_attached") == 501);
+  CHECK(recording.summary().number("threads") == 501);
+}
+
+TEST_CASE("A process that creates threads during the attach is not missed anywhere", "[attach]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("thread_churn"), "1000000"}});
+  REQUIRE(wait_until_it_is(target, "thread_churn"));
+  const Recording recording =
+      record_well(directory, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  CHECK(target.is_running());
+  const LoadedProfile& profile = recording.profile();
+  CHECK(profile.share_containing("churn_work") > 0.6);
+  CHECK(recording.summary().share_complete() > 0.95);
+}
+
+TEST_CASE("The target's end ends the recording, and all is written", "[attach]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "1.5"}});
+  REQUIRE(wait_until_it_is(target, "spin"));
+  const Recording recording = record_well(directory, {.pids = {target.pid()}});
+  CHECK(target.wait().status() == 0);
+  check_is_spin(recording.profile());
+}
+
+TEST_CASE("A program that was deleted while it runs keeps its names", "[deleted]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const TemporaryDirectory output;
+  const std::string path = copied_target(directory, "spin", "spin_that_goes");
+  BackgroundProcess target({.arguments = {path, "60"}});
+  REQUIRE(wait_until_it_is(target, "spin_that_goes"));
+  std::filesystem::remove(path);
+  const Recording recording = record_well(output, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  check_is_spin(recording.profile());
+  const LoadedImage* image = image_of_leaf(recording.profile(), "alpha");
+  REQUIRE(image != nullptr);
+  CHECK(image->debug_id == identity_by_the_documented_rule(target_path("spin")).debug_id);
+  CHECK(image->code_file == path);
+}
+
+TEST_CASE("A program whose file was replaced while it runs is not taken for the new one",
+          "[deleted]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const TemporaryDirectory output;
+  const std::string path = copied_target(directory, "spin", "spin_of_today");
+  BackgroundProcess target({.arguments = {path, "60"}});
+  REQUIRE(wait_until_it_is(target, "spin_of_today"));
+  std::filesystem::rename(copied_target(directory, "sleeper", "new"), path);
+  const Recording recording = record_well(output, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  check_is_spin(recording.profile());
+  const LoadedImage* image = image_of_leaf(recording.profile(), "alpha");
+  REQUIRE(image != nullptr);
+  CHECK(image->debug_id == identity_by_the_documented_rule(target_path("spin")).debug_id);
+}
+
+TEST_CASE("A program in a chroot is found by the path it has there", "[chroot]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_program("chroot"));
+  const TemporaryDirectory directory;
+  const TemporaryDirectory output;
+  std::filesystem::create_directory(directory.file("sentry-prof-inside"));
+  copied_target(directory, "spin_static", "sentry-prof-inside/spin");
+  BackgroundProcess target(
+      {.arguments = {"chroot", directory.path(), "/sentry-prof-inside/spin", "60"}});
+  REQUIRE(wait_until_it_is(target, "sentry-prof-inside"));
+  const Recording recording = record_well(output, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  check_is_spin(recording.profile());
+  const LoadedImage* image = image_of_leaf(recording.profile(), "alpha");
+  REQUIRE(image != nullptr);
+  CHECK(image->debug_id == identity_by_the_documented_rule(target_path("spin_static")).debug_id);
+}
+
+TEST_CASE("A program in another mount namespace is found though its path leads nowhere here",
+          "[namespace]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_mount_namespace());
+  const TemporaryDirectory directory;
+  const TemporaryDirectory output;
+  const std::string script = "mount -t tmpfs none '" + directory.path() + "' && cp '" +
+                             target_path("spin") + "' '" + directory.path() +
+                             "/spin_inside' && exec '" + directory.path() + "/spin_inside' 60";
+  BackgroundProcess target({.arguments = {"unshare", "-m", "sh", "-c", script}});
+  REQUIRE(wait_until_it_is(target, "spin_inside"));
+  REQUIRE_FALSE(std::filesystem::exists(directory.file("spin_inside")));
+  const Recording recording = record_well(output, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  check_is_spin(recording.profile());
+  const LoadedImage* image = image_of_leaf(recording.profile(), "alpha");
+  REQUIRE(image != nullptr);
+  CHECK(image->code_file == directory.file("spin_inside"));
+  CHECK(image->debug_id == identity_by_the_documented_rule(target_path("spin")).debug_id);
+}

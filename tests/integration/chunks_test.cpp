@@ -1,0 +1,121 @@
+// A long recording is several files.
+#include "prerequisites.h"
+#include "recording.h"
+#include "support/catch2.h"
+#include "target_path.h"
+
+using namespace sentry_prof::testing;
+
+namespace {
+
+Recording record_in_chunks(const TemporaryDirectory& directory, const std::string& format) {
+  return record_well(directory, {.options = {"--chunk-seconds", "1"},
+                                 .command = {target_path("spin"), "3.3"},
+                                 .format = format});
+}
+
+}  // namespace
+
+TEST_CASE("V2: chunks of one profiler, each with an id of its own, without a gap", "[chunks]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_in_chunks(directory, "v2");
+  REQUIRE(recording.profiles.size() >= 3);
+  CHECK(recording.profiles[0].path == directory.file("out.json"));
+  CHECK(recording.profiles[1].path == directory.file("out.2.json"));
+  CHECK(recording.profiles[2].path == directory.file("out.3.json"));
+  std::set<std::string> chunk_ids;
+  for (const LoadedProfile& profile : recording.profiles) {
+    CHECK(profile.version == "2");
+    CHECK(profile.profiler_id == recording.profile().profiler_id);
+    CHECK(chunk_ids.insert(profile.chunk_id).second);
+    CHECK(profile.share_containing("spin_rounds") > 0.9);
+  }
+  for (size_t i = 1; i < recording.profiles.size(); ++i) {
+    const int64_t gap_ns = recording.profiles[i].samples.front().time_ns -
+                           recording.profiles[i - 1].samples.back().time_ns;
+    CHECK(gap_ns >= 0);
+    CHECK(gap_ns < 200'000'000);
+  }
+  CHECK(recording.summary().number("samples_lost") == 0);
+  CHECK(recording.summary().share_of_expected_samples() > 0.9);
+}
+
+TEST_CASE("V1: each file is a profile and a transaction of its own", "[chunks]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_in_chunks(directory, "v1");
+  REQUIRE(recording.profiles.size() >= 3);
+  std::set<std::string> ids;
+  std::string previous_timestamp;
+  for (const LoadedProfile& profile : recording.profiles) {
+    CHECK(profile.version == "1");
+    CHECK(ids.insert(profile.event_id).second);
+    CHECK(ids.insert(profile.transaction_id).second);
+    CHECK(profile.timestamp > previous_timestamp);  // the same offset everywhere: texts compare
+    previous_timestamp = profile.timestamp;
+    CHECK(profile.samples.front().time_ns >= 0);
+    CHECK(profile.samples.back().time_ns < 1'200'000'000);
+    // What Sentry shows first is a thread that was sampled.
+    CHECK(profile.thread_ids().contains(profile.active_thread_id));
+    CHECK(profile.share_containing("spin_rounds") > 0.9);
+  }
+}
+
+TEST_CASE("A directory as output: one file named after the program", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const CommandResult result =
+      run_command({.arguments = {sentry_prof_path(), "record", "-F", "997", "-o",
+                                 directory.path() + "/", "--", target_path("spin"), "0.3"}});
+  CHECK(result.status() == 0);
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    names.push_back(entry.path().filename().string());
+  }
+  REQUIRE(names.size() == 1);
+  CHECK(names[0].starts_with("spin-"));
+  CHECK(names[0].ends_with(".v2.json"));
+  CHECK(LoadedProfile::load(directory.file(names[0])).share_containing("spin_rounds") > 0.9);
+  CHECK((std::filesystem::status(directory.file(names[0])).permissions() &
+         std::filesystem::perms(0777)) == std::filesystem::perms(0600));
+}
+
+TEST_CASE("Every figure that scripts may rely on is in the summary", "[summary]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(directory, {.command = {target_path("spin"), "0.3"}});
+  const Summary& summary = recording.summary();
+  for (const char* key : {"samples",
+                          "samples_complete",
+                          "samples_truncated",
+                          "samples_failed",
+                          "samples_lost",
+                          "idle_markers",
+                          "threads",
+                          "chunks",
+                          "images",
+                          "duration_s",
+                          "requested_hz",
+                          "effective_hz",
+                          "profiler_cpu_s",
+                          "profiler_peak_rss_bytes",
+                          "unwind_ns_total",
+                          "ring_bytes_per_cpu",
+                          "target_cpu_s",
+                          "frames_by_origin/leaf",
+                          "frames_by_origin/cfi",
+                          "frames_by_origin/frame_pointer",
+                          "losses/ring_full",
+                          "walk_ends/root"}) {
+    INFO(key);
+    REQUIRE(summary.has(key));
+    CHECK(summary.number(key) >= 0);
+  }
+  CHECK(summary.number("requested_hz") == 997);
+  CHECK(summary.number("samples") > 100);
+  CHECK(summary.number("profiler_cpu_s") > 0);
+  CHECK(summary.number("profiler_peak_rss_bytes") > 1 << 20);
+  CHECK(summary.number("unwind_ns_total") > 0);
+  CHECK(summary.number("target_cpu_s") > 0.2);
+}

@@ -1,0 +1,199 @@
+// Machines that permit little: other users, small limits.
+#include "prerequisites.h"
+#include "recording.h"
+#include "support/catch2.h"
+#include "sysctl_guard.h"
+#include "target_path.h"
+
+#include <csignal>
+#include <filesystem>
+
+using namespace sentry_prof::testing;
+
+namespace {
+
+constexpr const char* kParanoid = "/proc/sys/kernel/perf_event_paranoid";
+constexpr const char* kRingLimit = "/proc/sys/kernel/perf_event_mlock_kb";
+
+std::optional<std::string> missing_other_user() {
+  if (auto missing = missing_root()) return missing;
+  return missing_program("setpriv");
+}
+
+// A directory that nobody may write to, with what nobody needs: the build directory may lie where
+// other users cannot look.
+class NobodysPlace {
+ public:
+  NobodysPlace() {
+    namespace fs = std::filesystem;
+    fs::permissions(directory_.path(), fs::perms(0777));
+    fs::copy_file(sentry_prof_path(), directory_.file("sentry-prof"));
+    for (const char* name : {"spin", "idle_threads"}) {
+      fs::copy_file(target_path(name), directory_.file(name));
+    }
+  }
+
+  const TemporaryDirectory& directory() const { return directory_; }
+  std::string file(const std::string& name) const { return directory_.file(name); }
+
+  // `limits`: options of prlimit, such as "--nofile=64:64".
+  Command command(std::vector<std::string> arguments, std::vector<std::string> limits = {}) const {
+    Command result;
+    if (!limits.empty()) {
+      result.arguments.push_back("prlimit");
+      for (auto& limit : limits) result.arguments.push_back(std::move(limit));
+    }
+    for (const char* word :
+         {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"}) {
+      result.arguments.emplace_back(word);
+    }
+    for (auto& argument : arguments) result.arguments.push_back(std::move(argument));
+    result.directory = directory_.path();
+    return result;
+  }
+
+  Command record_command(std::vector<std::string> arguments,
+                         std::vector<std::string> limits = {}) const {
+    std::vector<std::string> all = {
+        file("sentry-prof"), "record", "-F", "997", "-o", file("out.json"), "--summary",
+        file("summary.json")};
+    for (auto& argument : arguments) all.push_back(std::move(argument));
+    return command(std::move(all), std::move(limits));
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+void check_says(const CommandResult& result, const std::string& text) {
+  INFO(result.standard_error);
+  CHECK(result.standard_error.find(text) != std::string::npos);
+}
+
+void check_is_spin(const Recording& recording) {
+  INFO(recording.result.standard_error);
+  CHECK(recording.result.status() == 0);
+  REQUIRE(recording.profiles.size() == 1);
+  CHECK(recording.profile().share_containing("spin_rounds") > 0.9);
+  CHECK(recording.summary().share_complete() > 0.95);
+}
+
+}  // namespace
+
+TEST_CASE("An ordinary user profiles an own program, without the time in system calls",
+          "[nobody]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_other_user());
+  const NobodysPlace place;
+  const SysctlGuard paranoid(kParanoid, "2");
+  REQUIRE(paranoid.is_set());
+  const Recording recording = read_recording(
+      place.directory(), run_command(place.record_command({"--", place.file("spin"), "0.5"})));
+  check_is_spin(recording);
+  CHECK(recording.summary().flag("kernel_excluded"));
+  check_says(recording.result, "time in system calls is missing");
+}
+
+TEST_CASE("Another user's process is refused with advice", "[nobody]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_other_user());
+  const NobodysPlace place;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const CommandResult result =
+      run_command(place.record_command({"-p", std::to_string(target.pid()), "-d", "1"}));
+  CHECK(result.status() == 1);
+  check_says(result, "another user");
+  check_says(result, "root");
+}
+
+TEST_CASE("A directory in which one may not write is told before anything runs", "[nobody]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_other_user());
+  const NobodysPlace place;
+  const TemporaryDirectory roots_own;
+  const CommandResult result = run_command(
+      place.command({place.file("sentry-prof"), "record", "-o", roots_own.file("out.json"), "--",
+                     "touch", place.file("the-command-ran")}));
+  CHECK(result.status() == 125);
+  check_says(result, roots_own.path());
+  check_says(result, "Permission denied");
+  CHECK_FALSE(std::filesystem::exists(place.file("the-command-ran")));
+}
+
+TEST_CASE("perf_event_paranoid that forbids everything is named, with the way out", "[paranoid]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_other_user());
+  const NobodysPlace place;
+  const std::string level = GENERATE(std::string("3"), std::string("4"));
+  const SysctlGuard paranoid(kParanoid, level);
+  REQUIRE(paranoid.is_set());
+  const CommandResult result = run_command(place.record_command({"--", place.file("spin"), "0.5"}));
+  // Kernels without a distribution's patch take 3 and more as 2.
+  if (result.status() == 0) {
+    check_is_spin(read_recording(place.directory(), result));
+    return;
+  }
+  CHECK(result.status() == 125);
+  check_says(result, "perf_event_paranoid");
+  check_says(result, level);
+}
+
+TEST_CASE("Too little memory for the rings: smaller rings, and the summary says so", "[mlock]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_other_user());
+  const NobodysPlace place;
+  const SysctlGuard paranoid(kParanoid, "2");
+  const std::string kib = GENERATE(std::string("36"), std::string("132"));
+  const SysctlGuard ring_limit(kRingLimit, kib);
+  REQUIRE(ring_limit.is_set());
+  const CommandResult result =
+      run_command(place.record_command({"--", place.file("spin"), "0.5"}, {"--memlock=0:0"}));
+  const Recording recording = read_recording(place.directory(), result);
+  INFO(result.standard_error);
+  if (result.status() == 0) {
+    CHECK(recording.summary().number("ring_bytes_per_cpu") <= std::stod(kib) * 1024);
+    CHECK(recording.summary().number("ring_bytes_per_cpu") > 0);
+    return;
+  }
+  CHECK(result.status() == 125);
+  check_says(result, "perf_event_mlock_kb");
+}
+
+TEST_CASE("500 threads with room for 64 files: root raises the limit and sees them all",
+          "[nofile]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_program("prlimit"));
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("idle_threads"), "500", "60"}});
+  REQUIRE(target.wait_for_output("ready"));
+  Command command = record_command(directory, {.options = {"-d", "0.5"}, .pids = {target.pid()}});
+  const std::string limit =
+      GENERATE(std::string("--nofile=64:20000"), std::string("--nofile=64:64"));
+  command.arguments.insert(command.arguments.begin(), {"prlimit", limit});
+  const Recording recording = read_recording(directory, run_command(command));
+  INFO(recording.result.standard_error);
+  REQUIRE(recording.figures.has_value());
+  CHECK(recording.summary().number("threads_attached") == 501);
+}
+
+TEST_CASE("500 threads with room for 64 files and no right to more: all of them, or why not",
+          "[nofile]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_other_user());
+  SKIP_IF(missing_program("prlimit"));
+  const NobodysPlace place;
+  BackgroundProcess target(place.command({place.file("idle_threads"), "500", "60"}));
+  REQUIRE(target.wait_for_output("ready"));
+  const CommandResult result = run_command(
+      place.record_command({"-p", std::to_string(target.pid()), "-d", "0.5"}, {"--nofile=64:64"}));
+  const Recording recording = read_recording(place.directory(), result);
+  INFO(result.standard_error);
+  if (recording.figures.has_value()) {
+    CHECK(recording.summary().number("threads_attached") == 501);
+    return;
+  }
+  CHECK(result.status() == 1);
+  check_says(result, "open files");
+  check_says(result, "ulimit -n");
+}

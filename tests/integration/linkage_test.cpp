@@ -1,0 +1,96 @@
+// How a program was built and linked decides what can be known of it.
+#include "elf_identity.h"
+#include "prerequisites.h"
+#include "recording.h"
+#include "support/catch2.h"
+#include "target_path.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace sentry_prof::testing;
+
+namespace {
+
+Recording record_variant(const TemporaryDirectory& directory, const std::string& name) {
+  return record_well(directory, {.command = {target_path(name), "0.8"}});
+}
+
+const LoadedImage& image_of(const LoadedProfile& profile, const std::string& name) {
+  const auto found =
+      std::find_if(profile.images.begin(), profile.images.end(),
+                   [&](const LoadedImage& image) { return image.code_file.ends_with("/" + name); });
+  REQUIRE(found != profile.images.end());
+  return *found;
+}
+
+void check_identity(const LoadedProfile& profile, const std::string& name) {
+  const ElfIdentity expected = identity_by_the_documented_rule(target_path(name));
+  CHECK(image_of(profile, name).debug_id == expected.debug_id);
+  CHECK(image_of(profile, name).code_id == expected.code_id);
+}
+
+void check_shares(const LoadedProfile& profile) {
+  const double margin = 0.01 + 3 / std::sqrt(static_cast<double>(profile.busy_samples().size()));
+  CHECK(profile.share_containing("alpha") == Approx(0.6).margin(margin));
+  CHECK(profile.share_containing("beta") == Approx(0.3).margin(margin));
+  CHECK(profile.share_containing("gamma") == Approx(0.1).margin(margin));
+}
+
+// Every stack leads to main and further to where the process started.
+void check_wholeness(const Recording& recording) {
+  const LoadedProfile& profile = recording.profile();
+  CHECK(recording.summary().share_complete() > 0.95);
+  CHECK(profile.share_containing("main") > 0.95);
+  CHECK(profile.share_containing("spin_rounds") > 0.95);
+}
+
+}  // namespace
+
+TEST_CASE("Programs with CFI of every kind are walked to their root", "[linkage]") {
+  SKIP_IF(missing_perf());
+  const std::string name =
+      GENERATE(std::string("spin"), std::string("spin_static"), std::string("spin_no_eh_frame_hdr"),
+               std::string("spin_no_build_id"), std::string("spin_frame_pointers"),
+               std::string("spin_debug_frame"));
+  INFO(name);
+  const TemporaryDirectory directory;
+  const Recording recording = record_variant(directory, name);
+  check_wholeness(recording);
+  check_shares(recording.profile());
+  check_identity(recording.profile(), name);
+}
+
+TEST_CASE("A program without a build id is identified by its code", "[linkage]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_variant(directory, "spin_no_build_id");
+  const LoadedImage& image = image_of(recording.profile(), "spin_no_build_id");
+  CHECK(image.code_id.empty());
+  CHECK(image.debug_id.size() == 36);
+  CHECK(image.debug_id != "00000000-0000-0000-0000-000000000000");
+}
+
+TEST_CASE("Without CFI frame pointers are followed, and counted as such", "[linkage]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_variant(directory, "spin_frame_pointers");
+  CHECK(recording.summary().number("frames_by_origin/frame_pointer") >
+        recording.summary().number("samples"));
+}
+
+TEST_CASE("A stripped program has whole stacks of module names and offsets", "[linkage]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_variant(directory, "spin_stripped");
+  const LoadedProfile& profile = recording.profile();
+  CHECK(recording.summary().share_complete() > 0.95);
+  check_identity(profile, "spin_stripped");
+  const auto is_three_of_spin = [&](const LoadedSample& sample) {
+    const auto count = std::count_if(sample.stack.begin(), sample.stack.end(), [&](size_t index) {
+      return profile.frames[index].function.starts_with("spin_stripped+0x");
+    });
+    return count >= 3;  // alpha, spin_rounds, main
+  };
+  CHECK(profile.share_of_samples(is_three_of_spin) > 0.9);
+}

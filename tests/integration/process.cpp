@@ -1,0 +1,147 @@
+#include "process.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace sentry_prof::testing {
+
+namespace {
+
+int make_memory_file(const char* name) {
+  const int fd = ::memfd_create(name, MFD_CLOEXEC);
+  if (fd < 0) throw std::runtime_error("memfd_create failed");
+  return fd;
+}
+
+std::string contents_of(int fd) {
+  std::string text;
+  char buffer[65536];
+  ssize_t count = 0;
+  while ((count = ::pread(fd, buffer, sizeof buffer, static_cast<off_t>(text.size()))) > 0) {
+    text.append(buffer, static_cast<size_t>(count));
+  }
+  return text;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> merged_environment(const std::map<std::string, std::string>& added) {
+  std::vector<std::string> result;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (!added.contains(text.substr(0, text.find('=')))) result.push_back(text);
+  }
+  for (const auto& [name, value] : added) result.push_back(name + "=" + value);
+  return result;
+}
+
+[[noreturn]] void become(const Command& command, char** arguments, char** environment,
+                         int output_fd, int error_fd) {
+  ::setpgid(0, 0);
+  const int null_fd = ::open("/dev/null", O_RDONLY);
+  if (null_fd < 0 || ::dup2(null_fd, 0) < 0 || ::dup2(output_fd, 1) < 0 ||
+      ::dup2(error_fd, 2) < 0) {
+    ::_exit(124);
+  }
+  if (null_fd > 2) ::close(null_fd);
+  if (!command.directory.empty() && ::chdir(command.directory.c_str()) != 0) ::_exit(124);
+  ::execvpe(arguments[0], arguments, environment);
+  ::_exit(127);
+}
+
+}  // namespace
+
+int CommandResult::status() const {
+  return WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+void sleep_for(double seconds) {
+  timespec rest{static_cast<time_t>(seconds), 0};
+  rest.tv_nsec = static_cast<long>((seconds - static_cast<double>(rest.tv_sec)) * 1e9);
+  ::nanosleep(&rest, nullptr);
+}
+
+double now_s() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+BackgroundProcess::BackgroundProcess(const Command& command)
+    : output_fd_(make_memory_file("stdout")), error_fd_(make_memory_file("stderr")) {
+  std::vector<std::string> arguments = command.arguments;
+  std::vector<std::string> environment = merged_environment(command.environment);
+  const std::vector<char*> argument_pointers = pointers_to(arguments);
+  const std::vector<char*> environment_pointers = pointers_to(environment);
+  pid_ = ::fork();
+  if (pid_ < 0) throw std::runtime_error("fork failed");
+  if (pid_ == 0) {
+    become(command, const_cast<char**>(argument_pointers.data()),
+           const_cast<char**>(environment_pointers.data()), output_fd_, error_fd_);
+  }
+  ::setpgid(pid_, pid_);  // in both, so that the group exists whoever comes first
+}
+
+BackgroundProcess::~BackgroundProcess() {
+  if (!poll_end()) {
+    kill_group();
+    ::waitpid(pid_, &wait_status_, 0);
+  }
+  ::close(output_fd_);
+  ::close(error_fd_);
+}
+
+void BackgroundProcess::kill_group() const { ::kill(-pid_, SIGKILL); }
+
+void BackgroundProcess::send_signal(int signal) const { ::kill(pid_, signal); }
+
+bool BackgroundProcess::poll_end() {
+  if (!has_ended_ && ::waitpid(pid_, &wait_status_, WNOHANG) == pid_) has_ended_ = true;
+  return has_ended_;
+}
+
+bool BackgroundProcess::is_running() { return !poll_end(); }
+
+std::string BackgroundProcess::standard_output() const { return contents_of(output_fd_); }
+std::string BackgroundProcess::standard_error() const { return contents_of(error_fd_); }
+
+bool BackgroundProcess::wait_for_output(std::string_view text, double time_out_s) {
+  const auto is_there = [&] {
+    return standard_output().find(text) != std::string::npos ||
+           standard_error().find(text) != std::string::npos;
+  };
+  wait_until([&] { return is_there() || poll_end(); }, time_out_s);
+  return is_there();
+}
+
+CommandResult BackgroundProcess::wait(double time_out_s) {
+  CommandResult result;
+  result.timed_out = !wait_until([&] { return poll_end(); }, time_out_s);
+  if (result.timed_out) {
+    kill_group();
+    ::waitpid(pid_, &wait_status_, 0);
+    has_ended_ = true;
+  }
+  result.wait_status = wait_status_;
+  result.standard_output = standard_output();
+  result.standard_error = standard_error();
+  return result;
+}
+
+CommandResult run_command(const Command& command) {
+  return BackgroundProcess(command).wait(command.time_out_s);
+}
+
+}  // namespace sentry_prof::testing

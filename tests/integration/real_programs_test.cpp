@@ -1,0 +1,190 @@
+// Programs that nobody here wrote.
+#include "prerequisites.h"
+#include "recording.h"
+#include "support/catch2.h"
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <random>
+
+using namespace sentry_prof::testing;
+
+namespace {
+
+constexpr const char* kCxxSource = R"cpp(
+#include <functional>
+#include <map>
+#include <regex>
+#include <string>
+  std::map<std::string, std::function<int(int)>> table;
+  int count(const std::string& text) {
+    static const std::regex words("([a-z]+)=([0-9]+)");
+    int sum = 0;
+    for (std::sregex_iterator it(text.begin(), text.end(), words), end; it != end; ++it) {
+      sum += table.at((*it)[1])(std::stoi((*it)[2]));
+    }
+    return sum;
+  }
+)cpp";
+
+void write_text(const std::string& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// Bytes that xz cannot compress quickly.
+void write_random_bytes(const std::string& path, size_t size_bytes) {
+  std::mt19937_64 generator(1);
+  std::string bytes(size_bytes, '\0');
+  for (size_t i = 0; i + 8 <= bytes.size(); i += 8) {
+    const uint64_t word = generator() & 0x0f0f3f3f0f0f3f3fU;
+    for (size_t byte = 0; byte < 8; ++byte) bytes[i + byte] = static_cast<char>(word >> (8 * byte));
+  }
+  write_text(path, bytes);
+}
+
+// The thread with the most samples.
+std::string busiest_thread(const LoadedProfile& profile) {
+  std::string busiest;
+  for (const std::string& id : profile.thread_ids()) {
+    if (profile.busy_samples(id).size() > profile.busy_samples(busiest).size() || busiest.empty()) {
+      busiest = id;
+    }
+  }
+  return busiest;
+}
+
+}  // namespace
+
+TEST_CASE("clang++ compiling: deep stacks without frame pointers are whole", "[compiler]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("clang++"));
+  const TemporaryDirectory directory;
+  const std::string source = directory.file("source.cpp");
+  write_text(source, kCxxSource);
+  const Recording recording = record_well(
+      directory, {.command = {"clang++", "-O1", "-c", source, "-o", directory.file("source.o")}});
+
+  CHECK(recording.summary().number("samples") > 300);
+  CHECK(recording.summary().share_complete() >= 0.95);
+  const LoadedProfile& profile = recording.profile();
+  const std::string main_thread = busiest_thread(profile);
+  const auto is_of_clang = [&](const LoadedFrame& frame) {
+    const std::string_view file = profile.code_file(frame);
+    return file.find("libLLVM") != std::string_view::npos ||
+           file.find("libclang-cpp") != std::string_view::npos;
+  };
+  const auto is_named_function_of_clang = [&](const LoadedFrame& frame) {
+    return is_of_clang(frame) && (frame.function.find("clang::") != std::string::npos ||
+                                  frame.function.find("llvm::") != std::string::npos);
+  };
+  CHECK(profile.share_with_frame(is_of_clang, main_thread) > 0.8);
+  CHECK(profile.share_with_frame(is_named_function_of_clang, main_thread) > 0.8);
+  CHECK(profile.share_containing("clang::ParseAST(clang::Sema&, bool, bool)", main_thread) > 0.5);
+  // The C library starts main(); what comes below it is the program's entry point.
+  const auto root_is_entry = [&](const LoadedSample& sample) {
+    return profile.root(sample) == "_start";
+  };
+  CHECK(profile.share_of_samples(root_is_entry, main_thread) > 0.9);
+  const auto is_deep = [](const LoadedSample& sample) { return sample.stack.size() >= 15; };
+  CHECK(profile.share_of_samples(is_deep, main_thread) > 0.5);
+}
+
+TEST_CASE("python3 computing: the interpreter's loop is in every stack", "[python]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("/usr/bin/python3"));
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(
+      directory, {.command = {"/usr/bin/python3", "-S", "-c",
+                              "n = 0\nfor i in range(9000000): n += i * i % 7\nprint(n)"}});
+  CHECK(recording.summary().share_complete() >= 0.95);
+  const LoadedProfile& profile = recording.profile();
+  CHECK(profile.share_containing("_PyEval_EvalFrameDefault") > 0.8);
+  CHECK(profile.share_containing("Py_BytesMain") > 0.9);
+}
+
+TEST_CASE("xz -T2: two busy worker threads of liblzma", "[xz]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("xz"));
+  const TemporaryDirectory directory;
+  write_random_bytes(directory.file("input"), 6 << 20);
+  const Recording recording = record_well(
+      directory,
+      {.command = {"xz", "-T2", "--block-size=1MiB", "-k", "-6", directory.file("input")}});
+  CHECK(recording.summary().share_complete() >= 0.95);
+  const LoadedProfile& profile = recording.profile();
+  const auto is_liblzma = [&](const LoadedFrame& frame) {
+    return profile.code_file(frame).find("liblzma") != std::string_view::npos;
+  };
+  size_t busy_workers = 0;
+  for (const std::string& id : profile.thread_ids()) {
+    const double share = static_cast<double>(profile.busy_samples(id).size()) /
+                         static_cast<double>(profile.busy_samples().size());
+    if (share < 0.25) continue;
+    ++busy_workers;
+    CHECK(profile.share_with_frame(is_liblzma, id) > 0.9);
+    const auto starts_in_xz_thread = [&](const LoadedSample& sample) {
+      return profile.root(sample) != "_start";  // clone3 or what this libc calls it
+    };
+    CHECK(profile.share_of_samples(starts_in_xz_thread, id) > 0.9);
+  }
+  CHECK(busy_workers == 2);
+}
+
+TEST_CASE("redis-server: attach and detach while it serves, and no request fails", "[redis]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("redis-server"));
+  SKIP_IF(missing_program("redis-benchmark"));
+  const TemporaryDirectory directory;
+  const std::string socket = directory.file("redis.sock");
+  BackgroundProcess server({.arguments = {"redis-server", "--port", "0", "--unixsocket", socket,
+                                          "--save", "", "--appendonly", "no"},
+                            .directory = directory.path()});
+  const auto serves = [&] {
+    return run_command({.arguments = {"redis-cli", "-s", socket, "ping"}}).standard_output ==
+           "PONG\n";
+  };
+  REQUIRE(wait_until(serves));
+  BackgroundProcess clients({.arguments = {"redis-benchmark", "-s", socket, "-t", "set,get", "-n",
+                                           "1000000000", "-c", "8", "-q"}});
+  for (int round = 0; round < 2; ++round) {
+    const TemporaryDirectory output;
+    const Recording recording =
+        record_well(output, {.options = {"-d", "1"}, .pids = {server.pid()}});
+    const LoadedProfile& profile = recording.profile();
+    const std::string main_thread = std::to_string(server.pid());
+    CHECK(recording.summary().share_complete() >= 0.95);
+    CHECK(profile.busy_samples(main_thread).size() > 50);
+    CHECK(profile.share_with_frame(
+              [&](const LoadedFrame& frame) {
+                return profile.code_file(frame).find("redis") != std::string_view::npos;
+              },
+              main_thread) > 0.9);
+    CHECK(server.is_running());
+    CHECK(clients.is_running());  // it ends with status 1 at the first request that fails
+  }
+  CHECK(clients.standard_error().find("Error") == std::string::npos);
+  CHECK(serves());
+}
+
+TEST_CASE("dd: time in system calls belongs to the user stack that called", "[syscalls]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("dd"));
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(
+      directory,
+      {.command = {"dd", "if=/dev/zero", "of=/dev/null", "bs=1M", "count=12000", "status=none"}});
+  if (recording.summary().flag("kernel_excluded")) {
+    note_skip("the kernel does not let us sample in kernel mode");
+    return;
+  }
+  // 97 % is what it must reach (bench/RESULTS.md); short runs on busy machines get some room.
+  CHECK(recording.summary().share_of_expected_samples() >= 0.9);
+  CHECK(recording.summary().share_complete() >= 0.95);
+  const LoadedProfile& profile = recording.profile();
+  const auto is_call = [](const LoadedFrame& frame) {
+    return frame.function == "read" || frame.function == "__read" || frame.function == "write" ||
+           frame.function == "__write";
+  };
+  CHECK(profile.share_with_frame(is_call) > 0.9);
+}

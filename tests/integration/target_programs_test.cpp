@@ -1,0 +1,255 @@
+// Programs written to be profiled: what must be found is known.
+#include "prerequisites.h"
+#include "recording.h"
+#include "support/catch2.h"
+#include "target_path.h"
+
+#include <cmath>
+
+using namespace sentry_prof::testing;
+
+namespace {
+
+// Six standard deviations of a share of about one half, and what a busy machine adds.
+double tolerance(const LoadedProfile& profile) {
+  return 0.01 + 3 / std::sqrt(static_cast<double>(profile.busy_samples().size()));
+}
+
+void check_shares_of_spin(const LoadedProfile& profile) {
+  const double margin = tolerance(profile);
+  CHECK(profile.share_containing("alpha") == Approx(0.6).margin(margin));
+  CHECK(profile.share_containing("beta") == Approx(0.3).margin(margin));
+  CHECK(profile.share_containing("gamma") == Approx(0.1).margin(margin));
+}
+
+// Every address of the program's own stacks can be looked up.
+void check_all_frames_have_images(const LoadedProfile& profile) {
+  for (const LoadedFrame& frame : profile.frames) {
+    INFO(frame.function << " at " << frame.address);
+    CHECK(frame.image != LoadedFrame::kNoImage);
+    CHECK_FALSE(frame.function.empty());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("Known shares of time are found, leaf first", "[shares]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string format = GENERATE(std::string("v2"), std::string("v1"));
+  const Recording recording =
+      record_well(directory, {.command = {target_path("spin"), "1.5"}, .format = format});
+  const LoadedProfile& profile = recording.profile();
+  CHECK(recording.summary().number("samples") > 1000);
+  CHECK(recording.summary().share_of_expected_samples() > 0.9);
+  CHECK(recording.summary().share_complete() > 0.98);
+  check_shares_of_spin(profile);
+  check_all_frames_have_images(profile);
+
+  const auto is_in_order = [&](const LoadedSample& sample) {
+    const int rounds = profile.index_of(sample, "spin_rounds");
+    const int main = profile.index_of(sample, "main");
+    return rounds >= 0 && rounds < main && profile.root(sample) == "_start";
+  };
+  CHECK(profile.share_of_samples(is_in_order) > 0.97);
+  const auto has_leaf_in_front = [&](const LoadedSample& sample) {
+    return profile.contains(sample, "alpha") && profile.leaf(sample) == "alpha";
+  };
+  CHECK(profile.share_of_samples(has_leaf_in_front) > 0.4);
+}
+
+TEST_CASE("A thread that never sleeps gets no idle markers", "[idle]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  // At 101 Hz two periods are 20 ms: rarely does even a busy machine keep a thread waiting so long.
+  const Recording recording =
+      record_well(directory, {.command = {target_path("spin"), "2"}, .frequency_hz = "101"});
+  const LoadedProfile& profile = recording.profile();
+  CHECK(profile.busy_samples().size() > 100);
+  CHECK(profile.idle_markers() < profile.busy_samples().size() / 10);
+}
+
+TEST_CASE("Where a program sleeps there is an idle marker, and no work is drawn", "[idle]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(directory, {.command = {target_path("sleeper"), "2.4"}});
+  const LoadedProfile& profile = recording.profile();
+  CHECK(profile.idle_markers() >= 4);  // it sleeps six times
+  CHECK(profile.share_containing("work_100_ms") > 0.9);
+
+  // Sentry draws each sample until the thread's next one.
+  double idle_s = 0;
+  double busy_s = 0;
+  for (size_t i = 0; i + 1 < profile.samples.size(); ++i) {
+    const double length_s =
+        static_cast<double>(profile.samples[i + 1].time_ns - profile.samples[i].time_ns) * 1e-9;
+    (profile.samples[i].stack.empty() ? idle_s : busy_s) += length_s;
+    // No stack is stretched over one of the 300 ms of sleep.
+    if (!profile.samples[i].stack.empty()) CHECK(length_s < 0.15);
+  }
+  CHECK(idle_s > 1.0);
+  CHECK(busy_s > 0.4);
+}
+
+TEST_CASE("Each busy thread shows its own function under its own name", "[threads]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record_well(directory, {.command = {target_path("threads_named"), "1.5"}});
+  const LoadedProfile& profile = recording.profile();
+  CHECK(recording.summary().number("threads") == 6);
+  for (const std::string colour : {"red", "green", "blue"}) {
+    INFO(colour);
+    const auto ids = profile.threads_named("busy-" + colour);
+    REQUIRE(ids.size() == 1);
+    CHECK(profile.busy_samples(*ids.begin()).size() > 100);
+    CHECK(profile.share_containing("burn_" + colour, *ids.begin()) > 0.97);
+  }
+  CHECK(recording.summary().share_complete() > 0.97);
+}
+
+TEST_CASE("Attaching finds the threads that were there, and their names", "[threads]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("threads_named"), "30"}});
+  const auto all_run = [&] {
+    return run_command({.arguments = {"sh", "-c", "cat /proc/$0/task/*/comm",
+                                      std::to_string(target.pid())}})
+               .standard_output.find("sleepy-two") != std::string::npos;
+  };
+  REQUIRE(wait_until(all_run));
+  const Recording recording =
+      record_well(directory, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  CHECK(target.is_running());
+  const LoadedProfile& profile = recording.profile();
+  CHECK(recording.summary().number("threads_attached") == 6);
+  for (const std::string colour : {"red", "green", "blue"}) {
+    INFO(colour);
+    const auto ids = profile.threads_named("busy-" + colour);
+    REQUIRE(ids.size() == 1);
+    CHECK(profile.share_containing("burn_" + colour, *ids.begin()) > 0.97);
+  }
+  CHECK(recording.summary().share_complete() > 0.97);
+}
+
+TEST_CASE("2,000 short threads are all seen", "[churn]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record_well(directory, {.command = {target_path("thread_churn"), "2000"}});
+  CHECK(recording.result.standard_output == "2000 threads\n");
+  CHECK(recording.summary().number("threads") == 2001);
+  const LoadedProfile& profile = recording.profile();
+  CHECK(profile.share_containing("churn_work") > 0.7);
+  // Each works about a millisecond, the period is one: most get a sample, and each its own thread.
+  size_t with_work = 0;
+  for (const std::string& id : profile.thread_ids()) {
+    if (profile.share_containing("churn_work", id) > 0) ++with_work;
+  }
+  CHECK(with_work > 400);
+  CHECK(recording.summary().share_complete() > 0.95);
+}
+
+TEST_CASE("Libraries that come and go at one address do not take each other's names", "[dlopen]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record_well(directory, {.command = {target_path("dlopen_loop"), "2"}});
+  const LoadedProfile& profile = recording.profile();
+  CHECK(profile.share_containing("plugin_a_inner") > 0.25);
+  CHECK(profile.share_containing("plugin_b_inner") > 0.25);
+  CHECK(profile.share_containing("plugin_b_padding") < 0.02);
+  const auto is_whole = [&](const LoadedSample& sample) {
+    const int inner = std::max(profile.index_of(sample, "plugin_a_inner"),
+                               profile.index_of(sample, "plugin_b_inner"));
+    if (inner < 0) return true;
+    const int run = profile.index_of(sample, "plugin_run");
+    const int loader = profile.index_of(sample, "load_and_run");
+    return inner == 0 && run == 1 && loader == 2 && profile.index_of(sample, "main") == 3;
+  };
+  CHECK(profile.share_of_samples(is_whole) > 0.98);
+  CHECK(profile.images_whose_file_contains("plugin_a.so") == 1);
+  CHECK(profile.images_whose_file_contains("plugin_b.so") == 1);
+  CHECK(recording.summary().share_complete() > 0.97);
+}
+
+TEST_CASE("A handler on an alternate signal stack: the walk goes on in what it interrupted",
+          "[altstack]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(directory, {.command = {target_path("altstack"), "1.5"}});
+  const LoadedProfile& profile = recording.profile();
+  CHECK(profile.share_containing("burn_in_handler") > 0.15);
+  const auto is_whole = [&](const LoadedSample& sample) {
+    const int burn = profile.index_of(sample, "burn_in_handler");
+    if (burn < 0) return true;
+    const int handler = profile.index_of(sample, "on_alarm");
+    const int outside = profile.index_of(sample, "burn_outside");
+    const int main = profile.index_of(sample, "main");
+    // Between the handler and what it interrupted lies the signal frame, and perhaps a clock.
+    return handler == burn + 1 && outside > handler + 1 && main == outside + 1;
+  };
+  CHECK(profile.share_of_samples(is_whole) > 0.97);
+  CHECK(recording.summary().share_complete() > 0.97);
+}
+
+TEST_CASE("Deep recursion is whole within what the kernel copies", "[deep]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record_well(directory, {.command = {target_path("deep"), "300", "0.6"}});
+  const LoadedProfile& profile = recording.profile();
+  const auto is_whole = [&](const LoadedSample& sample) {
+    size_t descents = 0;
+    for (const size_t frame : sample.stack) descents += profile.frames[frame].function == "descend";
+    return descents == 301;
+  };
+  CHECK(profile.share_of_samples(is_whole) > 0.95);
+  CHECK(recording.summary().share_complete() > 0.95);
+}
+
+TEST_CASE("A stack larger than what the kernel copies is cut, said so, and keeps its leaf side",
+          "[deep]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record_well(directory, {.command = {target_path("deep"), "200", "0.6", "2000"}});
+  CHECK(recording.summary().number("samples_truncated") > 100);
+  const LoadedProfile& profile = recording.profile();
+  CHECK(profile.share_containing("burn_at_the_bottom") > 0.8);
+  const auto keeps_leaf_side = [&](const LoadedSample& sample) {
+    const int bottom = profile.index_of(sample, "burn_at_the_bottom");
+    if (bottom < 0) return true;
+    size_t descents = 0;
+    for (const size_t frame : sample.stack) descents += profile.frames[frame].function == "descend";
+    return descents >= 20 && descents < 200;
+  };
+  CHECK(profile.share_of_samples(keeps_leaf_side) > 0.95);
+}
+
+TEST_CASE("Time in the vdso belongs to a whole stack", "[vdso]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(directory, {.command = {target_path("clocks"), "1"}});
+  const LoadedProfile& profile = recording.profile();
+  const auto is_vdso = [&](const LoadedFrame& frame) {
+    return profile.code_file(frame).find("vdso") != std::string_view::npos;
+  };
+  CHECK(profile.share_with_frame(is_vdso) > 0.2);
+  CHECK(profile.share_containing("read_clocks") > 0.95);
+  CHECK(recording.summary().share_complete() > 0.95);
+}
+
+TEST_CASE("Time in read() belongs to the function that called it", "[syscalls]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(directory, {.command = {target_path("syscalls"), "1"}});
+  if (recording.summary().flag("kernel_excluded")) {
+    note_skip("the kernel does not let us sample in kernel mode");
+    return;
+  }
+  const LoadedProfile& profile = recording.profile();
+  CHECK(profile.share_containing("read_zeros") > 0.95);
+  CHECK(recording.summary().share_complete() > 0.97);
+  CHECK(recording.summary().share_of_expected_samples() > 0.9);
+}

@@ -1,0 +1,273 @@
+// What a user meets who does it wrong, or on a machine that does not let them.
+#include "prerequisites.h"
+#include "recording.h"
+#include "support/catch2.h"
+#include "target_path.h"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+using namespace sentry_prof::testing;
+
+namespace {
+
+CommandResult run_sentry_prof(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), sentry_prof_path());
+  return run_command({.arguments = std::move(arguments)});
+}
+
+void check_says(const CommandResult& result, const std::string& text) {
+  INFO(result.standard_error);
+  CHECK(result.standard_error.find(text) != std::string::npos);
+}
+
+bool exists(const std::string& path) { return std::filesystem::exists(path); }
+
+size_t files_in(const TemporaryDirectory& directory) {
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    count += entry.exists() ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("Without arguments, or with wrong ones, the usage is told", "[usage]") {
+  const CommandResult nothing = run_sentry_prof({});
+  CHECK(nothing.status() == 2);
+  check_says(nothing, "--help");
+
+  const CommandResult no_target = run_sentry_prof({"record"});
+  CHECK(no_target.status() == 2);
+  check_says(no_target, "nothing to record: give -p PID, or a command after '--'");
+
+  CHECK(run_sentry_prof({"record", "-p", "1", "--", "true"}).status() == 2);
+  CHECK(run_sentry_prof({"record", "--frequency", "0", "--", "true"}).status() == 2);
+  CHECK(run_sentry_prof({"record", "-p", "none"}).status() == 2);
+  CHECK(run_sentry_prof({"record", "--no-such-option", "--", "true"}).status() == 2);
+  CHECK(run_sentry_prof({"record", "--format", "v1", "--chunk-seconds", "31", "--", "true"})
+            .status() == 2);
+  CHECK(run_sentry_prof({"record", "--mode", "wall", "--", "true"}).status() == 2);
+}
+
+TEST_CASE("--help and --version are answers, not errors", "[usage]") {
+  const CommandResult help = run_sentry_prof({"record", "--help"});
+  CHECK(help.status() == 0);
+  CHECK(help.standard_output.find("Examples:") != std::string::npos);
+  CHECK(run_sentry_prof({"--version"}).status() == 0);
+}
+
+TEST_CASE("A process that does not exist is named", "[targets]") {
+  BackgroundProcess ended({.arguments = {"true"}});
+  ended.wait();
+  const std::string pid = std::to_string(ended.pid());
+  const CommandResult result = run_sentry_prof({"record", "-p", pid, "-o", "-"});
+  CHECK(result.status() == 1);
+  check_says(result, pid);
+}
+
+TEST_CASE("A thread of the kernel is refused with its reason", "[targets]") {
+  std::string name;
+  std::getline(std::ifstream("/proc/2/comm"), name);
+  SKIP_IF(name == "kthreadd" ? std::nullopt
+                             : std::optional<std::string>("no kernel threads to be seen here"));
+  const CommandResult result = run_sentry_prof({"record", "-p", "2", "-o", "-"});
+  CHECK(result.status() == 1);
+  check_says(result, "kernel");
+}
+
+TEST_CASE("A command that does not exist, or may not run, has the shell's status", "[launch]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string output = directory.file("out.json");
+  const CommandResult missing = run_sentry_prof({"record", "-o", output, "--", "/no/such/command"});
+  CHECK(missing.status() == 127);
+  check_says(missing, "/no/such/command");
+
+  std::ofstream(directory.file("plain")) << "text\n";
+  const CommandResult plain =
+      run_sentry_prof({"record", "-o", output, "--", directory.file("plain")});
+  CHECK(plain.status() == 126);
+  check_says(plain, "plain");
+  CHECK(files_in(directory) == 1);  // only "plain"
+}
+
+TEST_CASE("The command's own end is passed through", "[launch]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  CHECK(record(directory, {.command = {"sh", "-c", "exit 3"}}).result.status() == 3);
+  CHECK(record(directory, {.command = {"sh", "-c", "kill -TERM $$"}}).result.status() == 128 + 15);
+  CHECK(record(directory, {.command = {"sh", "-c", "kill -SEGV $$"}}).result.status() == 128 + 11);
+}
+
+TEST_CASE("The command's own input, output and environment are left alone", "[launch]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record(directory, {.command = {"sh", "-c", "echo out $WORD; echo err >&2; ulimit -n"},
+                         .environment = {{"WORD", "passed"}}});
+  const std::string limit = run_command({.arguments = {"sh", "-c", "ulimit -n"}}).standard_output;
+  CHECK(recording.result.standard_output == "out passed\n" + limit);
+  CHECK(recording.result.standard_error.find("err\n") != std::string::npos);
+}
+
+TEST_CASE("A program too short for two samples leaves no file, and the summary says why",
+          "[launch]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record(directory, {.command = {"true"}, .frequency_hz = "1"});
+  CHECK(recording.result.status() == 0);
+  CHECK(recording.profiles.empty());
+  CHECK(recording.summary().number("chunks") == 0);
+}
+
+TEST_CASE("An output directory that does not exist is told before anything runs", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string output = directory.file("missing/out.json");
+  const std::string trace = directory.file("the-command-ran");
+  const CommandResult launched = run_sentry_prof({"record", "-o", output, "--", "touch", trace});
+  CHECK(launched.status() == 125);
+  check_says(launched, directory.file("missing"));
+  CHECK_FALSE(exists(trace));
+
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const CommandResult attached =
+      run_sentry_prof({"record", "-d", "1", "-o", output, "-p", std::to_string(target.pid())});
+  CHECK(attached.status() == 7);
+  check_says(attached, directory.file("missing"));
+}
+
+TEST_CASE("A read-only file system is told before anything runs", "[output]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_mount_namespace());
+  const TemporaryDirectory directory;
+  const std::string script = "mount -t tmpfs -o ro none '" + directory.path() + "' && exec '" +
+                             sentry_prof_path() + "' record -o '" + directory.file("out.json") +
+                             "' -- '" + target_path("spin") + "' 0.3";
+  const CommandResult result = run_command({.arguments = {"unshare", "-m", "sh", "-c", script}});
+  CHECK(result.status() == 125);
+  check_says(result, directory.path());
+  check_says(result, "Read-only");
+}
+
+TEST_CASE("A full disk: an error that says so, and nothing half is left", "[output]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_mount_namespace());
+  const TemporaryDirectory directory;
+  const std::string script = "mount -t tmpfs -o size=64k none '" + directory.path() + "' && '" +
+                             sentry_prof_path() + "' record -F 5000 -o '" +
+                             directory.file("out.json") + "' -- '" + target_path("spin") +
+                             "' 1; status=$?; ls -A '" + directory.path() + "'; exit $status";
+  const CommandResult result = run_command({.arguments = {"unshare", "-m", "sh", "-c", script}});
+  CHECK(result.status() == 125);
+  check_says(result, "No space left");
+  check_says(result, "out.json");
+  CHECK(result.standard_output.empty());  // what ls found
+}
+
+TEST_CASE("-o - writes the profile to standard output and nothing else", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const CommandResult result = run_command(
+      {.arguments = {"sh", "-c", "\"$0\" record -F 997 -o - -- \"$1\" 0.3 > \"$2\"",
+                     sentry_prof_path(), target_path("spin"), directory.file("out.json")}});
+  CHECK(result.status() == 0);
+  CHECK(LoadedProfile::load(directory.file("out.json")).share_containing("spin_rounds") > 0.9);
+}
+
+TEST_CASE("-o - into a pipe that closes is an error, not a death", "[output]") {
+  SKIP_IF(missing_perf());
+  // Standard output closes at once: `true` reads nothing.
+  const CommandResult result =
+      run_command({.arguments = {"bash", "-c",
+                                 "\"$0\" record -F 997 -o - -- \"$1\" 0.5 | true; "
+                                 "exit ${PIPESTATUS[0]}",
+                                 sentry_prof_path(), target_path("spin")}});
+  CHECK(result.status() == 125);
+  check_says(result, "Broken pipe");
+}
+
+TEST_CASE("^C while attached: the whole file is written, then SIGINT ends it", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
+  sleep_for(1.0);
+  profiler.send_signal(SIGINT);
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK(recording.result.status() == -SIGINT);
+  REQUIRE(recording.profiles.size() == 1);
+  CHECK(recording.profile().share_containing("alpha") > 0.3);
+  CHECK(target.is_running());
+}
+
+TEST_CASE("A signal at any moment leaves a whole file or none", "[signals]") {
+  SKIP_IF(missing_perf());
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  for (const double delay_s : {0.0, 0.002, 0.01, 0.03, 0.1, 0.3}) {
+    INFO(delay_s);
+    const TemporaryDirectory directory;
+    BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
+    sleep_for(delay_s);
+    profiler.send_signal(SIGTERM);
+    const Recording recording = read_recording(directory, profiler.wait());
+    CHECK(recording.result.status() == -SIGTERM);
+    CHECK(target.is_running());
+  }
+}
+
+TEST_CASE("A second signal ends it even while the first is dealt with", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
+  sleep_for(0.7);
+  profiler.send_signal(SIGTERM);
+  profiler.send_signal(SIGINT);
+  const CommandResult result = profiler.wait();
+  CHECK_FALSE(result.timed_out);
+  CHECK((result.status() == -SIGTERM || result.status() == -SIGINT));
+  CHECK(target.is_running());
+  if (exists(directory.file("out.json"))) {
+    CHECK(LoadedProfile::load(directory.file("out.json")).share_containing("alpha") > 0.3);
+  }
+}
+
+TEST_CASE("SIGTERM goes on to the launched command, and all of it is written", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess profiler(record_command(
+      directory,
+      {.command = {"sh", "-c", "trap 'echo told; exit 5' TERM; echo ready; while :; do :; done"}}));
+  REQUIRE(profiler.wait_for_output("ready"));
+  sleep_for(0.5);
+  profiler.send_signal(SIGTERM);
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK(recording.result.status() == 5);
+  CHECK(recording.result.standard_output == "ready\ntold\n");
+  REQUIRE(recording.profiles.size() == 1);
+  CHECK(recording.profile().busy_samples().size() > 50);
+}
+
+TEST_CASE("A command that ignores SIGTERM does not keep the profile back", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess profiler(record_command(
+      directory, {.command = {"sh", "-c", "trap '' TERM; echo ready; while :; do :; done"}}));
+  REQUIRE(profiler.wait_for_output("ready"));
+  sleep_for(0.5);
+  profiler.send_signal(SIGTERM);
+  sleep_for(0.3);
+  CHECK(profiler.is_running());
+  profiler.send_signal(SIGTERM);
+  CHECK(wait_until([&] { return exists(directory.file("out.json")); }));
+  CHECK(wait_until([&] { return exists(directory.file("summary.json")); }));
+  CHECK(LoadedProfile::load(directory.file("out.json")).busy_samples().size() > 50);
+  profiler.send_signal(SIGTERM);
+  CHECK(profiler.wait().status() == -SIGTERM);
+}

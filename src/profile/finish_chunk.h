@@ -53,11 +53,12 @@ class FrameNames {
   virtual std::vector<std::string> names_of(std::span<const FrameKey> frames) = 0;
 };
 
-// Frames without a name become `libfoo.so+0x1234` (offset from the first PT_LOAD) or `0x1234`.
-// Frames with equal profile address are one frame. Threads of processes other than `main_pid` carry
-// their process in the name. Names become valid UTF-8 (U+FFFD for bad bytes, control characters
-// too). The thread to show first: the main thread of `main_pid` if it has enough samples, else the
-// one with the most.
+// Frames without a name become `libfoo.so+0x1234` (offset from the first PT_LOAD), `[anon]+0x1234`
+// or `0x1234`. Frames with equal address, image and name are one frame. Addresses that lie in no
+// image of the profile but would read as if they did get bit 63. Threads of processes other than
+// `main_pid` carry their process in the name. Names become valid UTF-8 (U+FFFD for bad bytes,
+// control characters too). The thread to show first: the main thread of `main_pid` if it has enough
+// samples, else the one with the most.
 Profile finish_chunk(RawChunk chunk, const Session& session, const ClockAnchor& clock,
                      uint32_t main_pid, FrameNames& names, ImagePlacer& placer);
 

@@ -99,8 +99,7 @@ void Snapshot::load_expected() {
 
 std::vector<std::string> Snapshot::walk() const {
   unwind::Unwinder unwinder(unwind::Arch::X86_64);
-  const unwind::StackSnapshot stack({stack_begin_}, std::as_bytes(std::span(stack_words_)));
-  const unwind::Walk walk = unwinder.walk(registers_, stack, modules_);
+  const unwind::Walk walk = unwinder.walk(registers_, stack(), modules_);
   std::vector<std::string> lines;
   for (const unwind::WalkedFrame& frame : walk.frames) {
     const std::string file = frame.image == unwind::kNoImage ? "-" : files_[frame.image];

@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,12 @@ class Snapshot {
   // One line a frame, then "end CAUSE": the form of frames.txt without its comments.
   std::vector<std::string> walk() const;
   const std::vector<std::string>& expected() const { return expected_; }
+
+  const unwind::Registers& registers() const { return registers_; }
+  const unwind::ModuleMap& modules() const { return modules_; }
+  unwind::StackSnapshot stack() const {
+    return {RuntimeAddress{stack_begin_}, std::as_bytes(std::span(stack_words_))};
+  }
 
  private:
   void load_registers();

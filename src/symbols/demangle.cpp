@@ -13,7 +13,9 @@
 //   operator's template arguments twice, so 2^n times where they nest. Names with a pack expansion
 //   and many substitutions, or with many conversions, are refused (of 155,000 names in libLLVM,
 //   libclang-cpp, node and others: none).
-// - The D demangler has no callback: its input and its back references are bounded much lower.
+// - The D demangler has no callback, and reads nested function types twice: its input is bounded
+// much
+//   lower, and so are its back references and function types.
 // A name that is refused is shown as it stands in the symbol table.
 #include "symbols/symbol_names.h"
 
@@ -37,7 +39,8 @@ constexpr size_t kMaxDemangled_bytes = 4096;
 constexpr int kMaxSubstitutions = 32;
 constexpr int kMaxConversions = 8;
 constexpr size_t kMaxMangledD_bytes = 512;
-constexpr int kMaxBackReferencesD = 8;
+constexpr int kMaxBackReferencesD = 6;
+constexpr int kMaxFunctionTypesD = 10;
 
 constexpr int kOptions = DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP;
 
@@ -58,7 +61,8 @@ class BoundedOutput {
   static void append(const char* text, size_t count, void* opaque) {
     auto* self = static_cast<BoundedOutput*>(opaque);
     if (count > self->text_.size() - self->length_) std::longjmp(self->full_, 1);
-    std::memcpy(self->text_.data() + self->length_, text, count);
+    // Empty text may be a null pointer.
+    if (count != 0) std::memcpy(self->text_.data() + self->length_, text, count);
     self->length_ += count;
   }
 
@@ -68,6 +72,11 @@ class BoundedOutput {
 };
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+auto count_of_any(std::string_view text, std::string_view letters) {
+  return std::count_if(text.begin(), text.end(),
+                       [&](char c) { return letters.find(c) != std::string_view::npos; });
+}
 
 // <substitution> ::= S <seq-id> _ | S_
 int substitution_count(std::string_view symbol) {
@@ -116,8 +125,10 @@ std::optional<std::string> demangled_rust(const std::string& symbol) {
 }
 
 std::optional<std::string> demangled_d(const std::string& symbol) {
-  if (symbol.size() > kMaxMangledD_bytes ||
-      std::count(symbol.begin(), symbol.end(), 'Q') > kMaxBackReferencesD) {
+  // Back references begin with Q, function types with the letter of a calling convention. The same
+  // letters in identifiers count, too: telling them apart takes the demangler itself.
+  if (symbol.size() > kMaxMangledD_bytes || count_of_any(symbol, "Q") > kMaxBackReferencesD ||
+      count_of_any(symbol, "FUVWRY") > kMaxFunctionTypesD) {
     return std::nullopt;
   }
   const std::unique_ptr<char, FreeDeleter> text(dlang_demangle(symbol.c_str(), kOptions));

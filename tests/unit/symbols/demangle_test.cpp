@@ -20,6 +20,7 @@ TEST_CASE("demangled shows Rust functions, legacy and v0, and D functions") {
   CHECK(demangled("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE") ==
         "core::fmt::Write::write_fmt");
   CHECK(demangled("_RNvC6_123foo3bar") == "123foo::bar");
+  CHECK(demangled("_RNvC0_3bar") == "::bar");  // a crate without name
   CHECK(demangled("_D3foo3barFiZv") == "foo.bar(int)");
 }
 
@@ -83,6 +84,13 @@ TEST_CASE("demangled returns names as they are that would grow beyond its bound"
     return name + "E";
   }();
   CHECK(demangled(v0_doubling) == v0_doubling);
+}
+
+TEST_CASE("demangled refuses D names whose parsing takes exponential time") {
+  std::string name = "_D1b";
+  for (int i = 0; i < 60; ++i) name += "1aFS";
+  name += "1ci";
+  CHECK(demangled(name) == name);
 }
 
 TEST_CASE("demangled returns very long and very deep names as they are") {

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <memory>
+#include <type_traits>
 
 namespace sentry_prof::elf {
 
@@ -53,6 +54,16 @@ enum Opcode : uint8_t {
 constexpr unsigned kAarch64RaSignState = 34;                         // AADWARF64, section 4.1
 constexpr std::array<std::byte, 1> kLiteralOne = {std::byte{0x31}};  // DW_OP_lit1
 
+// Room for a row that is not made until it is needed: most programs remember none, and clearing the
+// room for all would take longer than running them.
+static_assert(std::is_trivially_destructible_v<Row>);
+struct RowRoom {
+  union {
+    Row row;
+  };
+  RowRoom() {}  // NOLINT: leaves `row` unmade
+};
+
 class RowProgram {
  public:
   RowProgram(const FrameSection& section, const Cie& cie, const Fde& fde, uint64_t pc)
@@ -73,7 +84,8 @@ class RowProgram {
   void move_to(uint64_t location);
 
   void define_cfa(uint64_t reg, int64_t offset);
-  void change_cfa(std::optional<uint64_t> reg, std::optional<int64_t> offset);
+  void define_cfa_register(uint64_t reg);
+  void define_cfa_offset(int64_t offset);
   void define_cfa_expression();
 
   void set_rule(uint64_t reg, const RegisterRule& rule);
@@ -109,8 +121,8 @@ class RowProgram {
   bool is_initial_ = true;     // running the CIE's instructions
   bool reached_next_ = false;  // the row of pc_ is complete
   Row row_;
-  Row initial_;
-  std::array<std::optional<Row>, CfiLimits::kRememberDepth> remembered_;
+  RowRoom initial_;  // the row that the CIE gives; made unless is_initial_
+  std::array<RowRoom, CfiLimits::kRememberDepth> remembered_;
   unsigned remembered_count_ = 0;
 };
 
@@ -122,7 +134,7 @@ CfiStatus RowProgram::run(Row& row) {
   row_.return_address_register = cie_.return_address_register;
   row_.is_signal_frame = cie_.is_signal_frame;
   run(cie_.program);
-  initial_ = row_;
+  std::construct_at(&initial_.row, row_);
   is_initial_ = false;
   remembered_count_ = 0;
   if (status_ == CfiStatus::Ok) run(fde_.program);
@@ -193,11 +205,11 @@ void RowProgram::step_cfa(uint8_t opcode) {
       return define_cfa(reg, read_factored_signed());
     }
     case kDefCfaRegister:
-      return change_cfa(read_register(), std::nullopt);
+      return define_cfa_register(read_register());
     case kDefCfaOffset:
-      return change_cfa(std::nullopt, read_offset());
+      return define_cfa_offset(read_offset());
     case kDefCfaOffsetSf:
-      return change_cfa(std::nullopt, read_factored_signed());
+      return define_cfa_offset(read_factored_signed());
     case kDefCfaExpression:
       return define_cfa_expression();
     default:
@@ -295,16 +307,21 @@ void RowProgram::define_cfa(uint64_t reg, int64_t offset) {
   row_.cfa_expression = {};
 }
 
-// Valid only while the CFA is a register and an offset (DWARF 5, section 6.4.2.2).
-void RowProgram::change_cfa(std::optional<uint64_t> reg, std::optional<int64_t> offset) {
+// DWARF 5, section 6.4.2.2 wants a register and an offset here. Hand-written code (libgcrypt 1.10)
+// goes from an expression back to a register; the offset from before the expression holds again,
+// as in the C++ runtimes that such code is tested with.
+void RowProgram::define_cfa_register(uint64_t reg) {
+  if (row_.cfa_kind == CfaKind::Unset) return fail(CfiStatus::Malformed);
+  define_cfa(reg, row_.cfa_offset);
+}
+
+void RowProgram::define_cfa_offset(int64_t offset) {
   if (row_.cfa_kind != CfaKind::RegisterOffset) return fail(CfiStatus::Malformed);
-  define_cfa(reg.value_or(row_.cfa_register), offset.value_or(row_.cfa_offset));
+  row_.cfa_offset = offset;
 }
 
 void RowProgram::define_cfa_expression() {
   row_.cfa_kind = CfaKind::Expression;
-  row_.cfa_register = 0;
-  row_.cfa_offset = 0;
   row_.cfa_expression = read_expression();
 }
 
@@ -329,20 +346,20 @@ void RowProgram::set_register(uint64_t reg, uint64_t source) {
 
 void RowProgram::restore_rule(uint64_t reg) {
   if (is_initial_) return fail(CfiStatus::Malformed);
-  if (reg < kRegisterCount) return set_rule(reg, initial_.rules[reg]);
+  if (reg < kRegisterCount) return set_rule(reg, initial_.row.rules[reg]);
   check_register(reg);
 }
 
 void RowProgram::remember() {
   if (remembered_count_ == remembered_.size()) return fail(CfiStatus::Unsupported);
-  remembered_[remembered_count_++] = row_;
+  std::construct_at(&remembered_[remembered_count_++].row, row_);
 }
 
 // The CFA comes back as well, as all producers and consumers have it; the location does not.
 void RowProgram::restore() {
   if (remembered_count_ == 0) return fail(CfiStatus::Malformed);
   const LinkAddress begin = row_.begin;
-  row_ = *remembered_[--remembered_count_];
+  row_ = remembered_[--remembered_count_].row;
   row_.begin = begin;
 }
 

@@ -18,7 +18,9 @@ PointerBases bases_of(const FrameSection& header) {
 // Size of a field of the table; 0 for encodings that no binary search can use.
 uint8_t fixed_size(uint8_t encoding, uint8_t address_size_bytes) {
   const uint8_t application = encoding & kApplicationMask;
-  if ((encoding & kIndirect) != 0 || application > kDataRelative) return 0;
+  if ((encoding & kIndirect) != 0 || application == kTextRelative || application > kDataRelative) {
+    return 0;
+  }
   switch (encoding & kFormatMask) {
     case kAbsolute:
       return address_size_bytes;
@@ -81,17 +83,32 @@ std::optional<SearchTable> SearchTable::open(const FrameSection& header) {
   table.header_ = header;
   table.offset_ = head->table_offset;
   table.count_ = head->fde_count;
-  table.encoding_ = head->table_encoding;
   table.field_bytes_ = field_bytes;
+  table.is_signed_ = (head->table_encoding & kFormatMask) >= kSleb128;
+  const uint8_t application = head->table_encoding & kApplicationMask;
+  table.is_pc_relative_ = application == kPcRelative;
+  if (application == kPcRelative || application == kDataRelative) table.base_ = header.address;
   return table;
 }
 
+// What read_pointer() does for these encodings, but this is the inner loop of a binary search.
 uint64_t SearchTable::value_at(uint64_t field_index) const {
   const uint64_t offset = offset_ + field_index * field_bytes_;
-  ByteReader reader = header_.reader(offset, offset + field_bytes_);
-  uint64_t address = 0;
-  const CfiStatus status = read_pointer(reader, encoding_, bases_of(header_), address);
-  return status == CfiStatus::Ok ? address : 0;
+  ByteReader reader(header_.bytes.subspan(static_cast<size_t>(offset), field_bytes_),
+                    header_.order);
+  uint64_t value = is_pc_relative_ ? base_ + offset : base_;
+  switch (field_bytes_) {
+    case 2:
+      value += is_signed_ ? static_cast<uint64_t>(reader.i16()) : reader.u16();
+      break;
+    case 4:
+      value += is_signed_ ? static_cast<uint64_t>(reader.i32()) : reader.u32();
+      break;
+    default:
+      value += reader.u64();
+      break;
+  }
+  return value & address_mask(header_.address_size_bytes);
 }
 
 std::optional<uint64_t> SearchTable::find(uint64_t pc) const {

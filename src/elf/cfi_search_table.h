@@ -31,8 +31,10 @@ class SearchTable {
   FrameSection header_;
   uint64_t offset_ = 0;  // of the first entry
   uint64_t count_ = 0;
-  uint8_t encoding_ = 0;
   uint8_t field_bytes_ = 4;  // an entry is two fields
+  bool is_signed_ = false;
+  bool is_pc_relative_ = false;  // to the field itself
+  uint64_t base_ = 0;
 };
 
 // The link address of .eh_frame as .eh_frame_hdr states it; none if it does not.

@@ -90,6 +90,7 @@ TEST_CASE("a leaf that has popped its frame pointer already keeps it") {
   const Walk walk = w.walk(registers_at(at(0x1000), 0x7000, 0x7010), stack);
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{0x1000, 0x2050, 0x3050});
+  CHECK(w.unwinder.stats().restarts == 0);
 }
 
 TEST_CASE("a frame pointer that cannot be read is missed only by a frame that needs it") {

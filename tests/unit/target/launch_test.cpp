@@ -6,6 +6,7 @@
 #include "unit/os/scratch.h"
 
 #include <cerrno>
+#include <cstdlib>
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -61,6 +62,9 @@ TEST_CASE("A command's exit status and signal come through, once") {
 TEST_CASE("A command that cannot be run gives exec's errno") {
   const test::ScratchDirectory scratch;
   test::write_text(scratch / "no-program", "text");
+  // exec gives EACCES for a command not found if PATH names a directory that may not be searched.
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", "/usr/bin:/bin", 1);
   const auto exec_errno = [](const std::string& program) {
     auto child = LaunchedChild::start({program});
     const int error_number = child ? child->release().value_or(-1) : -1;
@@ -71,6 +75,7 @@ TEST_CASE("A command that cannot be run gives exec's errno") {
   CHECK(exec_errno(scratch / "missing") == ENOENT);
   CHECK(exec_errno(scratch / "no-program") == EACCES);
   CHECK(exec_errno(scratch.path().string()) == EACCES);
+  ::setenv("PATH", path.c_str(), 1);
 }
 
 TEST_CASE("An empty command is refused") {

@@ -14,7 +14,8 @@
 namespace sentry_prof::sampling {
 namespace {
 
-// Left to the rest of the program: output, files of the target, a temporary.
+// Left to the rest of the program: output, files of the target, temporaries. Of a small limit a
+// quarter.
 constexpr uint64_t kReservedFiles = 128;
 // A process that starts threads without a pause might never give a pass that finds nothing new.
 // After two passes nearly all new ones have inherited their events anyway.
@@ -100,15 +101,15 @@ ThreadAttrs PerfAttachment::thread_attrs(EventLayout layout) const {
 
 void PerfAttachment::raise_file_limit(size_t threads) {
   const uint64_t wanted = uint64_t{threads} * rings_.size() * 2 + kReservedFiles;
-  const uint64_t limit = os::raise_open_file_limit(wanted);
-  event_limit_ = limit > kReservedFiles ? limit - kReservedFiles : 0;
+  file_limit_ = os::raise_open_file_limit(wanted);
+  event_limit_ = file_limit_ - std::min(kReservedFiles, file_limit_ / 4);
 }
 
 // With a tenth to spare, for threads that are born meanwhile.
-bool PerfAttachment::fits(size_t threads, EventLayout layout) const {
+uint64_t PerfAttachment::events_needed(size_t threads, EventLayout layout) const {
   const uint64_t each = layout == EventLayout::TwoEvents ? 2 : 1;
   const uint64_t needed = uint64_t{threads} * rings_.size() * each;
-  return needed + needed / 10 <= event_limit_;
+  return needed + needed / 10;
 }
 
 int PerfAttachment::open_new_threads(const std::vector<pid_t>& threads, const ThreadAttrs& attrs,
@@ -159,7 +160,7 @@ Result<void> PerfAttachment::attach(std::span<const pid_t> pids, DuplicateFilter
   raise_file_limit(threads.size());
   int error_number = EMFILE;
   for (EventLayout layout : {EventLayout::TwoEvents, EventLayout::OneEvent}) {
-    if (error_number != EMFILE || !fits(threads.size(), layout)) continue;
+    if (error_number != EMFILE || events_needed(threads.size(), layout) > event_limit_) continue;
     error_number = attach_all(pids, threads, layout, duplicates);
   }
   if (error_number == 0) return {};
@@ -169,12 +170,12 @@ Result<void> PerfAttachment::attach(std::span<const pid_t> pids, DuplicateFilter
 Error PerfAttachment::explain(int error_number, std::span<const pid_t> pids, size_t threads) const {
   if (error_number == ESRCH) return gone_error(pids);
   if (error_number != EMFILE) return explain_target_failure(error_number, pids[0]);
+  const uint64_t needed = events_needed(threads, EventLayout::OneEvent) + kReservedFiles;
   return {
       ErrorCode::LimitExceeded,
       fmt::format("too many threads for the limit of open files: {} threads on {} CPUs need {}, "
-                  "and {} are allowed. Raise it with ulimit -n, or run as root",
-                  threads, rings_.size(), threads * rings_.size() * 2 + kReservedFiles,
-                  event_limit_ + kReservedFiles)};
+                  "and {} are allowed. Raise it: ulimit -n {}",
+                  threads, rings_.size(), needed, file_limit_, needed)};
 }
 
 Result<void> PerfAttachment::attach_before_exec(pid_t child) {

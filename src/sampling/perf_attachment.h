@@ -39,7 +39,7 @@ class PerfAttachment {
   void describe_setup();
   ThreadAttrs thread_attrs(EventLayout layout) const;
   void raise_file_limit(size_t threads);
-  bool fits(size_t threads, EventLayout layout) const;
+  uint64_t events_needed(size_t threads, EventLayout layout) const;
   // 0, or the errno of what failed; then nothing is attached.
   int attach_all(std::span<const pid_t> pids, const std::vector<pid_t>& first_threads,
                  EventLayout layout, DuplicateFilter& duplicates);
@@ -52,7 +52,8 @@ class PerfAttachment {
   SamplerSetup setup_;
   std::vector<PerfRing> rings_;
   std::optional<ThreadEvents> events_;  // after rings_: redirected into them
-  uint64_t event_limit_ = 0;
+  uint64_t file_limit_ = 0;             // RLIMIT_NOFILE
+  uint64_t event_limit_ = 0;            // what of it events may take
 };
 
 }  // namespace sentry_prof::sampling

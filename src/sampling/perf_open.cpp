@@ -28,20 +28,22 @@ std::optional<int> read_number(const std::string& path) {
 
 Error permission_error(int error_number) {
   const auto paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
-  // The kernel itself answers EACCES; EPERM comes from a filter in front of it.
-  if (error_number == EPERM || !paranoid || *paranoid < 2) {
-    return {ErrorCode::PermissionDenied,
-            fmt::format("perf_event_open: {} (kernel.perf_event_paranoid is {}, which allows it: a "
-                        "seccomp filter or security module refuses). In a container, add the "
-                        "capability PERFMON and allow perf_event_open in its seccomp profile",
-                        os::describe_errno(error_number),
-                        paranoid ? std::to_string(*paranoid) : "not readable")};
+  const std::string level = paranoid ? std::to_string(*paranoid) : "not readable";
+  // The kernel itself answers EACCES, and at level 2 lets everybody sample processes of his own;
+  // patched kernels know levels 3 and 4. EPERM comes from a filter in front of the kernel.
+  if (error_number == EACCES && paranoid && *paranoid > 2) {
+    return {
+        ErrorCode::PermissionDenied,
+        fmt::format("perf_event_open: permission denied (kernel.perf_event_paranoid is {}). Run "
+                    "as root, or: sysctl kernel.perf_event_paranoid=2",
+                    level)};
   }
   return {
       ErrorCode::PermissionDenied,
-      fmt::format("perf_event_open: permission denied (kernel.perf_event_paranoid is {}). Run as "
-                  "root, or: sysctl kernel.perf_event_paranoid=2",
-                  *paranoid)};
+      fmt::format("perf_event_open: {}: a seccomp filter or security module refuses it "
+                  "(kernel.perf_event_paranoid is {}). In a container, add the capability PERFMON "
+                  "and allow perf_event_open in the seccomp profile",
+                  os::describe_errno(error_number), level)};
 }
 
 Error invalid_error(const EventChoices& choices) {

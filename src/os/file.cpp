@@ -36,7 +36,7 @@ namespace {
 
 // Appends until the end of the file. Files of /proc have no size that stat could tell.
 Result<void> read_to_end(int fd, const std::string& path, size_t limit_bytes, std::string& text) {
-  constexpr size_t kPiece_bytes = 64 * 1024;
+  constexpr size_t kPiece_bytes = 8 * 1024;  // files of /proc give a page at a time
   for (;;) {
     const size_t begin = text.size();
     text.resize(begin + kPiece_bytes);

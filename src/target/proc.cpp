@@ -1,6 +1,7 @@
 #include "target/proc.h"
 
 #include "os/clock.h"
+#include "os/fd.h"
 #include "os/file.h"
 #include "target/proc_text.h"
 
@@ -171,6 +172,25 @@ Result<std::string> read_maps(int pid, const std::vector<int>& threads) {
   return maps;
 }
 
+// Those that end meanwhile are left out. Opened relative to the directory and read with one call
+// each, since a process may have thousands.
+std::vector<std::pair<uint32_t, std::string>> read_names(int pid, const std::vector<int>& threads) {
+  std::vector<std::pair<uint32_t, std::string>> names;
+  names.reserve(threads.size());
+  const os::Fd tasks(::open(proc_path(pid, "task").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  for (const int tid : threads) {
+    const os::Fd comm(
+        ::openat(tasks.get(), fmt::format("{}/comm", tid).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!comm.is_open()) continue;
+    char name[64];  // TASK_COMM_LEN is 16, of kernel threads up to 64
+    const ssize_t size = ::read(comm.get(), name, sizeof(name));
+    if (size <= 0) continue;
+    const size_t length = static_cast<size_t>(size) - (name[size - 1] == '\n' ? 1 : 0);
+    names.emplace_back(tid, std::string(name, length));
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<ProcessSnapshot> read_process(int pid) {
@@ -186,10 +206,7 @@ Result<ProcessSnapshot> read_process(int pid) {
   if (!maps) return tl::unexpected(maps.error());
   snapshot.mappings = parse_maps(*maps, snapshot.pid);
   snapshot.name = read_name(proc_path(pid, "comm"));
-  snapshot.threads.reserve(threads->size());
-  for (const int tid : *threads) {
-    snapshot.threads.emplace_back(tid, read_name(proc_path(pid, fmt::format("task/{}/comm", tid))));
-  }
+  snapshot.threads = read_names(pid, *threads);
   return snapshot;
 }
 

@@ -1,14 +1,13 @@
 #include "cli/chunk_files.h"
 
-#include <unistd.h>
+#include "os/file.h"
+#include "sentry_prof/limits.h"
 
 #include <cerrno>
 #include <string_view>
 
 #include <fmt/format.h>
-
-#include "os/file.h"
-#include "sentry_prof/limits.h"
+#include <unistd.h>
 
 namespace sentry_prof::cli {
 

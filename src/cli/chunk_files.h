@@ -1,11 +1,11 @@
 // The sink of `record`: one file a chunk, or all of them to standard output.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "recorder/chunk_sink.h"
 #include "sentry_prof/sentry.h"
+
+#include <string>
+#include <vector>
 
 namespace sentry_prof::cli {
 

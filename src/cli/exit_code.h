@@ -5,14 +5,14 @@ namespace sentry_prof::cli {
 
 enum ExitCode : int {
   kDone = 0,
-  kAnswerIsNo = 1,     // nothing was recorded
+  kAnswerIsNo = 1,  // nothing was recorded
   kWrongUsage = 2,
   kInputOutput = 7,
   // `record -- CMD` passes CMD's own status through; besides:
-  kOwnFailure = 125,   // sentry-prof itself failed
+  kOwnFailure = 125,  // sentry-prof itself failed
   kNotExecutable = 126,
   kNotFound = 127,
-  kSignalBase = 128,   // + the number of the signal that ended CMD
+  kSignalBase = 128,  // + the number of the signal that ended CMD
 };
 
 }  // namespace sentry_prof::cli

@@ -1,10 +1,9 @@
 #include "cli/live_line.h"
 
-#include <unistd.h>
-
 #include <cstdio>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace sentry_prof::cli {
 
@@ -18,9 +17,8 @@ void LiveLine::show(const recorder::Progress& progress) {
   if (!is_shown_ || progress.elapsed_s - last_drawn_s_ < kRedraw_s) return;
   last_drawn_s_ = progress.elapsed_s;
   is_drawn_ = true;
-  const double rate = progress.elapsed_s > 0
-                          ? static_cast<double>(progress.samples) / progress.elapsed_s
-                          : 0;
+  const double rate =
+      progress.elapsed_s > 0 ? static_cast<double>(progress.samples) / progress.elapsed_s : 0;
   fmt::print(stderr, "\r\x1b[K{:.1f} s  {} samples  {:.0f}/s  {} threads  {} lost",
              progress.elapsed_s, progress.samples, rate, progress.threads, progress.lost);
   std::fflush(stderr);

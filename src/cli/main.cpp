@@ -1,9 +1,10 @@
 // sentry-prof: arguments in, calls out, exit code.
 
-#include <sys/auxv.h>
-#include <unistd.h>
+#include "cli/exit_code.h"
+#include "cli/record_command.h"
+#include "cli/record_options.h"
+#include "os/standard_streams.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -11,12 +12,10 @@
 #include <string>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-
-#include "cli/exit_code.h"
-#include "cli/record_command.h"
-#include "cli/record_options.h"
-#include "os/standard_streams.h"
+#include <sys/auxv.h>
+#include <unistd.h>
 
 namespace sentry_prof::cli {
 

@@ -1,14 +1,5 @@
 #include "cli/record_command.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <string>
-
-#include <fmt/format.h>
-
 #include "base/ids.h"
 #include "base/utf8.h"
 #include "cli/chunk_files.h"
@@ -23,12 +14,20 @@
 #include "sentry_prof/limits.h"
 #include "target/launch.h"
 
+#include <cerrno>
+#include <cstdio>
+#include <string>
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 namespace sentry_prof::cli {
 
 namespace {
 
-// The builder's estimate is an upper bound; a fifth below the server's limit leaves room for what it
-// does not know yet (symbol names).
+// The builder's estimate is an upper bound; a fifth below the server's limit leaves room for what
+// it does not know yet (symbol names).
 constexpr uint64_t kMaxChunkJson_bytes = limits::kMaxItem_bytes / 5 * 4;
 
 void complain(std::string_view message) {
@@ -84,8 +83,8 @@ Session make_session(const RecordOptions& options) {
 recorder::RecorderOptions recorder_options(const RecordOptions& options) {
   recorder::RecorderOptions result;
   result.duration_s = options.duration_s;
-  result.chunk_ns = static_cast<uint64_t>(
-      options.chunk_s.value_or(default_chunk_s(options.format)) * 1e9);
+  result.chunk_ns =
+      static_cast<uint64_t>(options.chunk_s.value_or(default_chunk_s(options.format)) * 1e9);
   result.max_chunk_json_bytes = kMaxChunkJson_bytes;
   result.frequency_hz = options.frequency_hz;
   result.session = make_session(options);
@@ -165,8 +164,9 @@ int exit_code_of(int wait_status) {
 }
 
 int exec_failure(const std::string& command, int exec_errno) {
-  complain(fmt::format("{}: {}", command,
-                       exec_errno == ENOENT ? "command not found" : os::describe_errno(exec_errno)));
+  complain(
+      fmt::format("{}: {}", command,
+                  exec_errno == ENOENT ? "command not found" : os::describe_errno(exec_errno)));
   return exec_errno == ENOENT ? kNotFound : kNotExecutable;
 }
 

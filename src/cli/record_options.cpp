@@ -1,9 +1,9 @@
 #include "cli/record_options.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <map>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace sentry_prof::cli {
@@ -19,7 +19,8 @@ std::string environment_variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// CLI11 would print the bounds and the values of enumerations into the help; our help says them in words.
+// CLI11 would print the bounds and the values of enumerations into the help; our help says them in
+// words.
 template <typename T>
 CLI::Validator in_range(T low, T high) {
   return CLI::Range(low, high).description("");
@@ -69,36 +70,41 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
       ->delimiter(',')
       ->check(in_range(1, 1 << 30))
       ->type_name("PID[,PID]...");
-  record.add_option("-o,--output", options.output,
-                    "A file, a directory ending in '/', or '-' for standard output\n"
-                    "(default NAME-PID.v2.json here). Further chunks: FILE.2.json ...")
+  record
+      .add_option("-o,--output", options.output,
+                  "A file, a directory ending in '/', or '-' for standard output\n"
+                  "(default NAME-PID.v2.json here). Further chunks: FILE.2.json ...")
       ->type_name("PATH");
   add_choice<SentryFormat>(record, "--format", options.format,
                            {{"v1", SentryFormat::V1}, {"v2", SentryFormat::V2}},
                            "Sentry's sample format (default v2)");
-  record.add_option("-F,--frequency", options.frequency_hz,
-                    "Samples per second of CPU time, 1 to 10000 (default 101)")
+  record
+      .add_option("-F,--frequency", options.frequency_hz,
+                  "Samples per second of CPU time, 1 to 10000 (default 101)")
       ->check(in_range(1u, 10000u))
       ->type_name("HZ");
-  record.add_option("-d,--duration", options.duration_s,
-                    "Stop after this long (default: at ^C, SIGTERM or the target's end)")
+  record
+      .add_option("-d,--duration", options.duration_s,
+                  "Stop after this long (default: at ^C, SIGTERM or the target's end)")
       ->check(in_range(0.001, 1e9))
       ->type_name("SECONDS");
-  record.add_option("--chunk-seconds", options.chunk_s,
-                    "Length of one file (default 60, at most 66; v1: 29)")
+  record
+      .add_option("--chunk-seconds", options.chunk_s,
+                  "Length of one file (default 60, at most 66; v1: 29)")
       ->check(in_range(0.1, 66.0))
       ->type_name("SECONDS");
   add_choice<sampling::ClockEvent>(
       record, "--event", options.event,
       {{"cpu-clock", sampling::ClockEvent::CpuClock}, {"cycles", sampling::ClockEvent::Cycles}},
       "What drives the sampling (default cpu-clock; cycles needs hardware counters)");
-  record.add_option_function<std::string>(
-            "--stack-bytes",
-            [&options](const std::string& text) {
-              const std::string problem = parse_stack_bytes(text, options.stack_bytes);
-              if (!problem.empty()) throw CLI::ValidationError("--stack-bytes", problem);
-            },
-            "How much of the stack each sample copies (default auto)")
+  record
+      .add_option_function<std::string>(
+          "--stack-bytes",
+          [&options](const std::string& text) {
+            const std::string problem = parse_stack_bytes(text, options.stack_bytes);
+            if (!problem.empty()) throw CLI::ValidationError("--stack-bytes", problem);
+          },
+          "How much of the stack each sample copies (default auto)")
       ->type_name("auto|N");
   record.add_flag("--no-children", options.no_children, "Do not follow new processes");
   record.add_option("--release", options.release,
@@ -118,9 +124,8 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
 Result<void> complete(RecordOptions& options) {
   if (options.pids.empty() == options.command.empty()) {
     return fail(ErrorCode::InvalidArgument,
-                options.pids.empty()
-                    ? "nothing to record: give -p PID, or a command after '--'"
-                    : "give either -p PID or a command after '--', not both");
+                options.pids.empty() ? "nothing to record: give -p PID, or a command after '--'"
+                                     : "give either -p PID or a command after '--', not both");
   }
   if (options.chunk_s && *options.chunk_s > longest_chunk_s(options.format)) {
     return fail(ErrorCode::InvalidArgument,

@@ -1,14 +1,14 @@
 // The arguments of `sentry-prof record`, checked.
 #pragma once
 
+#include "sampling/sampler.h"
+#include "sentry_prof/result.h"
+#include "sentry_prof/sentry.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "sampling/sampler.h"
-#include "sentry_prof/result.h"
-#include "sentry_prof/sentry.h"
 
 namespace CLI {
 class App;
@@ -23,28 +23,28 @@ struct RecordOptions {
   SentryFormat format = SentryFormat::V2;
   uint32_t frequency_hz = 101;
   std::optional<double> duration_s;
-  std::optional<double> chunk_s;     // unset: the format's default
+  std::optional<double> chunk_s;  // unset: the format's default
   sampling::ClockEvent event = sampling::ClockEvent::CpuClock;
-  uint32_t stack_bytes = 0;          // 0: automatic
+  uint32_t stack_bytes = 0;  // 0: automatic
   bool no_children = false;
-  std::string release;               // empty: NAME@BUILDID of the main executable
+  std::string release;  // empty: NAME@BUILDID of the main executable
   std::string environment;
   std::string transaction;
   std::string platform = "rust";
-  std::string summary;               // a file; empty: none
+  std::string summary;  // a file; empty: none
   bool is_quiet = false;
   bool is_verbose = false;
 };
 
-// Longest chunk of a format. V1: Sentry refuses profiles longer than 30 s; the last sample of a chunk
-// may be up to a period late. V2: 60 s + 10 % is what the server still takes.
+// Longest chunk of a format. V1: Sentry refuses profiles longer than 30 s; the last sample of a
+// chunk may be up to a period late. V2: 60 s + 10 % is what the server still takes.
 double longest_chunk_s(SentryFormat format);
 double default_chunk_s(SentryFormat format);
 
 void add_record_options(CLI::App& record, RecordOptions& options);
 
-// What the parser alone cannot see: options that exclude each other. Also fills in SENTRY_RELEASE and
-// SENTRY_ENVIRONMENT.
+// What the parser alone cannot see: options that exclude each other. Also fills in SENTRY_RELEASE
+// and SENTRY_ENVIRONMENT.
 Result<void> complete(RecordOptions& options);
 
 }  // namespace sentry_prof::cli

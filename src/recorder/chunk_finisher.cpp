@@ -91,8 +91,9 @@ void ChunkFinisher::sort_hottest() {
   for (const auto& [key, samples] : leaves_) {
     figures_.hottest.push_back({key.first, key.second, samples});
   }
-  std::stable_sort(figures_.hottest.begin(), figures_.hottest.end(),
-                   [](const HotFunction& a, const HotFunction& b) { return a.samples > b.samples; });
+  std::stable_sort(
+      figures_.hottest.begin(), figures_.hottest.end(),
+      [](const HotFunction& a, const HotFunction& b) { return a.samples > b.samples; });
 }
 
 }  // namespace sentry_prof::recorder

@@ -1,6 +1,12 @@
 // The second thread: names, places and writes chunks while recording goes on.
 #pragma once
 
+#include "profile/chunk_builder.h"
+#include "profile/finish_chunk.h"
+#include "recorder/chunk_sink.h"
+#include "recorder/figures.h"
+#include "recorder/image_catalog.h"
+
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -8,12 +14,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include "profile/chunk_builder.h"
-#include "profile/finish_chunk.h"
-#include "recorder/chunk_sink.h"
-#include "recorder/figures.h"
-#include "recorder/image_catalog.h"
 
 namespace sentry_prof::recorder {
 

@@ -1,10 +1,10 @@
 // Where finished chunks go. cli composes it: a file in a format, later an uploader, or both.
 #pragma once
 
-#include <cstdint>
-
 #include "sentry_prof/profile.h"
 #include "sentry_prof/result.h"
+
+#include <cstdint>
 
 namespace sentry_prof::recorder {
 

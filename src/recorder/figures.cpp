@@ -1,23 +1,33 @@
 #include "recorder/figures.h"
 
-#include <fmt/format.h>
-
 #include <numeric>
+
+#include <fmt/format.h>
 
 namespace sentry_prof::recorder {
 
 std::string_view name_of(Loss loss) {
   switch (loss) {
-    case Loss::RingFull: return "ring_full";
-    case Loss::Undecodable: return "undecodable";
-    case Loss::Duplicate: return "duplicate";
-    case Loss::OutsideProcess: return "outside_process";
-    case Loss::NoUserRegisters: return "no_user_registers";
-    case Loss::UnsupportedAbi: return "unsupported_abi";
-    case Loss::UnmappedPc: return "unmapped_pc";
-    case Loss::ChunkTooSmall: return "chunk_too_small";
-    case Loss::ChunkNotWritten: return "chunk_not_written";
-    case Loss::ChunkQueueFull: return "chunk_queue_full";
+    case Loss::RingFull:
+      return "ring_full";
+    case Loss::Undecodable:
+      return "undecodable";
+    case Loss::Duplicate:
+      return "duplicate";
+    case Loss::OutsideProcess:
+      return "outside_process";
+    case Loss::NoUserRegisters:
+      return "no_user_registers";
+    case Loss::UnsupportedAbi:
+      return "unsupported_abi";
+    case Loss::UnmappedPc:
+      return "unmapped_pc";
+    case Loss::ChunkTooSmall:
+      return "chunk_too_small";
+    case Loss::ChunkNotWritten:
+      return "chunk_not_written";
+    case Loss::ChunkQueueFull:
+      return "chunk_queue_full";
   }
   return "unknown";
 }

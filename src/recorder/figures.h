@@ -3,29 +3,29 @@
 //   sample records seen + samples lost in the kernel = samples in the profile + sum of named losses
 #pragma once
 
+#include "sampling/sampler.h"
+#include "unwind/walk.h"
+
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "sampling/sampler.h"
-#include "unwind/walk.h"
-
 namespace sentry_prof::recorder {
 
 // Every way in which a sample does not reach the profile.
 enum class Loss : uint8_t {
-  RingFull,           // the kernel found no room in the ring
-  Undecodable,        // a record that breaks its own format
-  Duplicate,          // a thread born during the attach was sampled twice
-  OutsideProcess,     // of a new process, where children are not followed
-  NoUserRegisters,    // a kernel thread, or a task past the end of its user life
-  UnsupportedAbi,     // a 32-bit task
-  UnmappedPc,         // the interrupted pc lies in no executable mapping that is known
-  ChunkTooSmall,      // its chunk would have been refused: fewer than two samples on every thread
-  ChunkNotWritten,    // its chunk could not be written
-  ChunkQueueFull,     // writing was so slow that its chunk had to be dropped
+  RingFull,         // the kernel found no room in the ring
+  Undecodable,      // a record that breaks its own format
+  Duplicate,        // a thread born during the attach was sampled twice
+  OutsideProcess,   // of a new process, where children are not followed
+  NoUserRegisters,  // a kernel thread, or a task past the end of its user life
+  UnsupportedAbi,   // a 32-bit task
+  UnmappedPc,       // the interrupted pc lies in no executable mapping that is known
+  ChunkTooSmall,    // its chunk would have been refused: fewer than two samples on every thread
+  ChunkNotWritten,  // its chunk could not be written
+  ChunkQueueFull,   // writing was so slow that its chunk had to be dropped
 };
 inline constexpr size_t kLossCount = 10;
 std::string_view name_of(Loss loss);
@@ -35,10 +35,10 @@ struct SampleFigures {
   std::array<uint64_t, kLossCount> losses{};
   std::array<uint64_t, unwind::kWalkEndCount> walk_ends{};
   std::array<uint64_t, unwind::kFrameOriginCount> frames_by_origin{};
-  uint64_t samples = 0;          // handed to a chunk, with a stack
+  uint64_t samples = 0;  // handed to a chunk, with a stack
   uint64_t idle_markers = 0;
   uint64_t unwind_ns = 0;
-  uint64_t on_cpu_ns = 0;        // of all threads, by their switch records
+  uint64_t on_cpu_ns = 0;  // of all threads, by their switch records
 
   uint64_t& loss(Loss which) { return losses[static_cast<size_t>(which)]; }
   uint64_t loss(Loss which) const { return losses[static_cast<size_t>(which)]; }
@@ -56,7 +56,7 @@ struct RunFigures {
   sampling::SamplerStats sampler;
   sampling::SamplerSetup setup;
   unwind::UnwinderStats unwinder;
-  uint64_t samples_written = 0;      // with a stack, in written chunks
+  uint64_t samples_written = 0;  // with a stack, in written chunks
   uint64_t idle_markers_written = 0;
   uint32_t chunks_written = 0;
   uint32_t chunks_too_small = 0;
@@ -72,9 +72,9 @@ struct RunFigures {
   uint64_t profiler_peak_rss_bytes = 0;
 
   uint64_t samples_complete() const;
-  uint64_t samples_truncated() const;   // the walk ended where the copied stack did
-  uint64_t samples_failed() const;      // the walk ended early for another cause, or found nothing
-  uint64_t samples_lost() const;        // by the kernel
+  uint64_t samples_truncated() const;  // the walk ended where the copied stack did
+  uint64_t samples_failed() const;     // the walk ended early for another cause, or found nothing
+  uint64_t samples_lost() const;       // by the kernel
   uint64_t losses_total() const;
   // Samples taken per second of CPU time that the target's threads used; 0 if that is not known.
   double effective_hz() const;

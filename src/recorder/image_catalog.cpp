@@ -1,8 +1,8 @@
 #include "recorder/image_catalog.h"
 
-#include <algorithm>
-
 #include "symbols/symbol_names.h"
+
+#include <algorithm>
 
 namespace sentry_prof::recorder {
 

@@ -1,15 +1,15 @@
 // The images that a chunk's frames refer to, as the finishing thread sees them, and their names.
 #pragma once
 
+#include "profile/finish_chunk.h"
+#include "target/image_store.h"
+
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
-
-#include "profile/finish_chunk.h"
-#include "target/image_store.h"
 
 namespace sentry_prof::recorder {
 

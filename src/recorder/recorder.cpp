@@ -1,18 +1,17 @@
 #include "recorder/recorder.h"
 
-#include <poll.h>
-#include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "os/clock.h"
+#include "os/file.h"
+#include "target/proc.h"
 
 #include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "os/clock.h"
-#include "os/file.h"
-#include "target/proc.h"
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace sentry_prof::recorder {
 
@@ -113,9 +112,9 @@ RunResult Recorder::run(Target& target, uint32_t main_pid, Ends ends) {
 
 void Recorder::loop(Recording& recording, const Target& target, const Ends& ends,
                     RunResult& result) {
-  const uint64_t deadline_ns =
-      options_.duration_s ? begin_ns_ + static_cast<uint64_t>(*options_.duration_s * 1e9)
-                          : UINT64_MAX;
+  const uint64_t deadline_ns = options_.duration_s
+                                   ? begin_ns_ + static_cast<uint64_t>(*options_.duration_s * 1e9)
+                                   : UINT64_MAX;
   for (bool is_over = false; !is_over;) {
     wait_for_events(ends, deadline_ns);
     is_over = is_time_to_stop(ends, deadline_ns, result);
@@ -177,8 +176,7 @@ void Recorder::fill_in(RunFigures& figures, const Recording& recording, Finished
   figures.hottest = std::move(finished.hottest);
   figures.image_problems = target.images.problems();
   // PERF_RECORD_LOST does not say what was lost; samples are by far the largest records.
-  figures.sample.loss(Loss::RingFull) =
-      figures.sampler.lost_samples + figures.sampler.lost_records;
+  figures.sample.loss(Loss::RingFull) = figures.sampler.lost_samples + figures.sampler.lost_records;
   figures.sample.loss(Loss::Undecodable) = figures.sampler.undecodable_samples;
   figures.sample.loss(Loss::Duplicate) = figures.sampler.duplicate_samples;
   figures.sample.loss(Loss::OutsideProcess) = figures.sampler.outside_samples;

@@ -1,12 +1,6 @@
 // The one loop of a recording: waits, drains the rings, cuts chunks, notices the end.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "os/fd.h"
 #include "os/signals.h"
 #include "recorder/chunk_sink.h"
@@ -16,6 +10,12 @@
 #include "target/launch.h"
 #include "target/proc.h"
 #include "target/process_table.h"
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace sentry_prof::recorder {
 
@@ -41,7 +41,7 @@ struct Progress {
 struct RunResult {
   RunFigures figures;
   StopReason reason = StopReason::TargetEnded;
-  int signal = 0;                       // with StopReason::Signal
+  int signal = 0;  // with StopReason::Signal
 };
 
 class Recorder {
@@ -65,7 +65,7 @@ class Recorder {
     target::ImageStore images{*opener};
     target::ProcessTable processes{images};
   };
-  struct Ends {  // what ends the loop, besides time and signals
+  struct Ends {               // what ends the loop, besides time and signals
     std::vector<int> pidfds;  // all of these readable
     target::LaunchedChild* child = nullptr;
   };

@@ -1,10 +1,10 @@
 #include "recorder/recording.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "os/clock.h"
 #include "recorder/register_mapping.h"
+
+#include <algorithm>
+#include <utility>
 
 namespace sentry_prof::recorder {
 
@@ -55,10 +55,11 @@ void Recording::on_event(const sampling::Event& event) {
 }
 
 void Recording::on_time(uint64_t time_ns) {
-  while (time_ns >= chunk_end_ns_) {
-    cut_chunk(chunk_end_ns_);
-    chunk_end_ns_ += options_.chunk_ns;
-  }
+  if (time_ns < chunk_end_ns_) return;
+  cut_chunk(chunk_end_ns_);
+  // Chunks in which nothing happened are passed over at once, however many they are.
+  const uint64_t empty_chunks = (time_ns - chunk_end_ns_) / options_.chunk_ns;
+  chunk_end_ns_ += (empty_chunks + 1) * options_.chunk_ns;
 }
 
 void Recording::finish(uint64_t end_ns) {

@@ -2,12 +2,6 @@
 // into the current chunk.
 #pragma once
 
-#include <functional>
-#include <optional>
-#include <string>
-#include <unordered_map>
-#include <vector>
-
 #include "profile/chunk_builder.h"
 #include "recorder/chunk_finisher.h"
 #include "recorder/figures.h"
@@ -17,18 +11,24 @@
 #include "target/process_table.h"
 #include "unwind/walk.h"
 
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
 namespace sentry_prof::recorder {
 
 struct RecordingOptions {
   uint64_t chunk_ns = 60'000'000'000;
   uint64_t max_chunk_json_bytes = 0;  // a chunk is cut early before its JSON grows beyond this
   uint32_t frequency_hz = 101;
-  uint64_t register_mask = 0;         // SamplerSetup::register_mask
+  uint64_t register_mask = 0;  // SamplerSetup::register_mask
   // An empty release becomes NAME@BUILDID of the main executable when a chunk is cut, an empty
   // transaction name its NAME.
   Session session;
   uint32_t main_pid = 0;
-  std::string main_executable;        // path; empty for a command that has yet to exec
+  std::string main_executable;  // path; empty for a command that has yet to exec
   // Reads a process's maps again, where its map records seem to have been lost. May be empty.
   std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
 };
@@ -51,7 +51,7 @@ class Recording final : public sampling::EventSink {
   struct ThreadRecord {
     uint32_t pid = 0;
     uint32_t generation = 0;
-    uint32_t chunk_serial = 0;    // the chunk that chunk_thread is an index in; 0: none
+    uint32_t chunk_serial = 0;  // the chunk that chunk_thread is an index in; 0: none
     uint32_t chunk_thread = 0;
     ThreadActivity activity;
   };
@@ -93,9 +93,9 @@ class Recording final : public sampling::EventSink {
     uint64_t not_before_ns = 0;
     uint64_t back_off_ns = 0;
   };
-  std::unordered_map<uint32_t, Reread> rereads_;        // by pid; only where a pc was unmapped
+  std::unordered_map<uint32_t, Reread> rereads_;  // by pid; only where a pc was unmapped
   std::vector<profile::FrameKey> frame_buffer_;
-  std::vector<uint8_t> dwarf_numbers_;                  // of the sampled registers, in record order
+  std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order
   uint64_t chunk_end_ns_;
   uint32_t chunk_serial_ = 1;
   uint64_t idle_threshold_ns_;

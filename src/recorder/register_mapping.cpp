@@ -10,10 +10,30 @@ namespace sentry_prof::recorder {
 unwind::Arch native_arch() { return unwind::Arch::X86_64; }
 
 // PERF_REG_X86_AX, BX, CX, DX, SI, DI, BP, SP, IP, FLAGS, CS, SS, DS, ES, FS, GS, R8..R15
-static constexpr std::array<uint8_t, 24> kDwarfNumbers = {
-    0,            3,            2,            1,            4,            5, 6, 7, 16,
-    kNotForDwarf, kNotForDwarf, kNotForDwarf, kNotForDwarf, kNotForDwarf, kNotForDwarf,
-    kNotForDwarf, 8,            9,            10,           11,           12, 13, 14, 15};
+static constexpr std::array<uint8_t, 24> kDwarfNumbers = {0,
+                                                          3,
+                                                          2,
+                                                          1,
+                                                          4,
+                                                          5,
+                                                          6,
+                                                          7,
+                                                          16,
+                                                          kNotForDwarf,
+                                                          kNotForDwarf,
+                                                          kNotForDwarf,
+                                                          kNotForDwarf,
+                                                          kNotForDwarf,
+                                                          kNotForDwarf,
+                                                          kNotForDwarf,
+                                                          8,
+                                                          9,
+                                                          10,
+                                                          11,
+                                                          12,
+                                                          13,
+                                                          14,
+                                                          15};
 
 #elif defined(__aarch64__)
 

@@ -1,11 +1,11 @@
 // The kernel's register numbers -> DWARF's.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "sampling/event.h"
 #include "unwind/registers.h"
+
+#include <cstdint>
+#include <vector>
 
 namespace sentry_prof::recorder {
 

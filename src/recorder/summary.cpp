@@ -1,11 +1,11 @@
 #include "recorder/summary.h"
 
-#include <fmt/format.h>
+#include "base/json_writer.h"
+#include "base/utf8.h"
 
 #include <algorithm>
 
-#include "base/json_writer.h"
-#include "base/utf8.h"
+#include <fmt/format.h>
 
 namespace sentry_prof::recorder {
 
@@ -105,10 +105,10 @@ void add_hottest(JsonWriter& json, const std::vector<HotFunction>& hottest) {
 std::string walk_line(const RunFigures& figures) {
   const uint64_t all = walks(figures);
   if (all == 0) return "";
-  return fmt::format("  stacks    {:.1f} % complete, {:.1f} % cut at {} bytes, {:.1f} % ended early\n",
-                     percent(figures.samples_complete(), all),
-                     percent(figures.samples_truncated(), all), figures.setup.stack_bytes,
-                     percent(figures.samples_failed(), all));
+  return fmt::format(
+      "  stacks    {:.1f} % complete, {:.1f} % cut at {} bytes, {:.1f} % ended early\n",
+      percent(figures.samples_complete(), all), percent(figures.samples_truncated(), all),
+      figures.setup.stack_bytes, percent(figures.samples_failed(), all));
 }
 
 std::string loss_lines(const RunFigures& figures) {
@@ -119,8 +119,9 @@ std::string loss_lines(const RunFigures& figures) {
                         name_of(static_cast<Loss>(i)));
   }
   if (figures.samples_lost() > 0) {
-    text += "            The rings overflowed: lower --frequency or --stack-bytes, or raise "
-            "kernel.perf_event_mlock_kb.\n";
+    text +=
+        "            The rings overflowed: lower --frequency or --stack-bytes, or raise "
+        "kernel.perf_event_mlock_kb.\n";
   }
   if (figures.sampler.throttled > 0) {
     text += fmt::format("  throttled {} times by the kernel: lower --frequency\n",
@@ -132,8 +133,9 @@ std::string loss_lines(const RunFigures& figures) {
 std::string note_lines(const RunFigures& figures) {
   std::string text;
   if (figures.setup.kernel_excluded) {
-    text += "  note      time in system calls is missing (kernel.perf_event_paranoid forbids it; "
-            "run as root or with CAP_PERFMON)\n";
+    text +=
+        "  note      time in system calls is missing (kernel.perf_event_paranoid forbids it; "
+        "run as root or with CAP_PERFMON)\n";
   }
   if (figures.setup.fell_back_to_cpu_clock) {
     text += "  note      this machine has no cycles counter; cpu-clock was used\n";
@@ -143,9 +145,10 @@ std::string note_lines(const RunFigures& figures) {
     text += "  note      nothing was written: the target used too little CPU time to be sampled\n";
   }
   if (figures.chunks_too_small > 0) {
-    text += fmt::format("  note      {} chunk{} not written: Sentry refuses a profile without two "
-                        "samples on one thread (profiling_not_enough_samples)\n",
-                        figures.chunks_too_small, figures.chunks_too_small == 1 ? " was" : "s were");
+    text += fmt::format(
+        "  note      {} chunk{} not written: Sentry refuses a profile without two "
+        "samples on one thread (profiling_not_enough_samples)\n",
+        figures.chunks_too_small, figures.chunks_too_small == 1 ? " was" : "s were");
   }
   return text;
 }

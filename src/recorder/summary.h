@@ -1,10 +1,10 @@
 // What a run was, told at its end: as JSON for scripts, as text for people.
 #pragma once
 
+#include "recorder/figures.h"
+
 #include <string>
 #include <vector>
-
-#include "recorder/figures.h"
 
 namespace sentry_prof::recorder {
 

@@ -1,8 +1,8 @@
 #include "recorder/register_mapping.h"
 
-#include <array>
-
 #include "support/catch2.h"
+
+#include <array>
 
 using namespace sentry_prof;
 using namespace sentry_prof::recorder;

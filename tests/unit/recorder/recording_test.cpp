@@ -1,0 +1,242 @@
+// The recording thread's work on hand-made events: no kernel, no target, no clock.
+#include "recorder/recording.h"
+
+#include "sentry_prof/limits.h"
+#include "support/catch2.h"
+
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+using namespace sentry_prof;
+using namespace sentry_prof::recorder;
+using namespace sentry_prof::sampling;
+
+namespace {
+
+constexpr uint64_t kSecond_ns = 1'000'000'000;
+constexpr uint32_t kPid = 100;
+// Anonymous executable memory: frames are found by frame pointers, no file is opened.
+constexpr uint64_t kCode = 0x10000;
+constexpr uint64_t kCode_bytes = 0x1000;
+constexpr uint64_t kStack = 0x7000'0000;
+// PERF_REG_X86_BP, SP, IP.
+constexpr uint64_t kRegisterMask = (1 << 6) | (1 << 7) | (1 << 8);
+
+class NothingToOpen final : public target::ImageOpener {
+ public:
+  Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts&) override {
+    return fail(ErrorCode::NotFound, "no files here");
+  }
+};
+
+class KeepingSink final : public ChunkSink {
+ public:
+  Result<void> write(const Profile& profile, uint32_t) override {
+    if (is_broken) return fail(ErrorCode::Io, "the disk is full");
+    profiles.push_back(profile);
+    return {};
+  }
+  std::vector<Profile> profiles;
+  bool is_broken = false;
+};
+
+struct Fixture {
+  explicit Fixture(uint64_t chunk_ns = 60 * kSecond_ns) {
+    RecordingOptions options;
+    options.chunk_ns = chunk_ns;
+    options.max_chunk_json_bytes = limits::kMaxItem_bytes;
+    options.frequency_hz = 100;
+    options.register_mask = kRegisterMask;
+    options.main_pid = kPid;
+    recording.emplace(std::move(options), processes, images, finisher, 1 * kSecond_ns);
+    MapEvent map;
+    map.pid = map.tid = kPid;
+    map.begin = {kCode};
+    map.size_bytes = kCode_bytes;
+    map.path = "//anon";
+    recording->on_event({1 * kSecond_ns, map});
+    recording->on_event({1 * kSecond_ns, CommEvent{kPid, kPid, false, "worker"}});
+  }
+
+  // A thread interrupted at `pc`, called from kCode + 0x100 by way of the frame pointer.
+  void sample(uint64_t time_ns, uint64_t pc = kCode + 8, uint32_t tid = kPid) {
+    const std::array<uint64_t, 3> words = {kStack, kStack, pc};
+    const std::array<uint64_t, 2> stack = {0, kCode + 0x100};
+    SampleEvent event;
+    event.pid = kPid;
+    event.tid = tid;
+    event.registers = {true, false, std::as_bytes(std::span(words))};
+    event.stack = std::as_bytes(std::span(stack));
+    ++records_seen;
+    recording->on_event({time_ns, event});
+  }
+
+  void switch_thread(uint64_t time_ns, bool is_out) {
+    recording->on_event({time_ns, SwitchEvent{kPid, kPid, is_out, false}});
+  }
+
+  // Ends the run; the figures as Recorder puts them together.
+  RunFigures finish(uint64_t end_ns) {
+    recording->finish(end_ns);
+    const FinishedFigures finished = finisher.finish();
+    RunFigures figures;
+    figures.sample = recording->figures();
+    figures.sampler.sample_records = records_seen;
+    figures.samples_written = finished.samples_written;
+    figures.chunks_written = finished.chunks_written;
+    figures.sample.loss(Loss::ChunkTooSmall) = finished.samples_too_small;
+    figures.sample.loss(Loss::ChunkNotWritten) = finished.samples_not_written;
+    return figures;
+  }
+
+  NothingToOpen opener;
+  target::ImageStore images{opener};
+  target::ProcessTable processes{images};
+  KeepingSink sink;
+  ChunkFinisher finisher{sink, {0, 0}};
+  std::optional<Recording> recording;
+  uint64_t records_seen = 0;
+};
+
+size_t idle_markers_of(const Profile& profile) {
+  size_t count = 0;
+  for (const Sample& sample : profile.samples) count += profile.stack(sample.stack).empty();
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("Samples become stacks, leaf first, on a named thread") {
+  Fixture run;
+  run.sample(1 * kSecond_ns + 10);
+  run.sample(1 * kSecond_ns + 20);
+  run.finish(2 * kSecond_ns);
+  REQUIRE(run.sink.profiles.size() == 1);
+  const Profile& profile = run.sink.profiles[0];
+  REQUIRE(profile.samples.size() == 2);
+  const auto stack = profile.stack(profile.samples[0].stack);
+  REQUIRE(stack.size() == 2);
+  CHECK(profile.frames[stack[0]].instruction_addr == kCode + 8);
+  CHECK(profile.frames[stack[1]].instruction_addr == kCode + 0x100);
+  REQUIRE(profile.threads.size() == 1);
+  CHECK(profile.threads[0].name == "worker");
+}
+
+TEST_CASE("A sleep is drawn as idle from where the thread left the CPU") {
+  Fixture run;
+  run.sample(1 * kSecond_ns + 10'000'000);
+  run.switch_thread(1 * kSecond_ns + 15'000'000, true);
+  run.switch_thread(1 * kSecond_ns + 900'000'000, false);
+  run.sample(1 * kSecond_ns + 905'000'000);
+  run.finish(2 * kSecond_ns);
+  const Profile& profile = run.sink.profiles.at(0);
+  REQUIRE(profile.samples.size() == 3);
+  CHECK(profile.samples[1].unix_time_ns == 1 * kSecond_ns + 15'000'000);
+  CHECK(profile.stack(profile.samples[1].stack).empty());
+}
+
+TEST_CASE("Chunks are cut by time and every sample is in one of them") {
+  Fixture run(kSecond_ns);
+  for (uint64_t i = 0; i < 30; ++i) run.sample(1 * kSecond_ns + i * 100'000'000);
+  const RunFigures figures = run.finish(4 * kSecond_ns);
+  REQUIRE(run.sink.profiles.size() == 3);
+  for (const Profile& profile : run.sink.profiles) CHECK(profile.samples.size() == 10);
+  CHECK(run.sink.profiles[1].start_unix_ns == run.sink.profiles[0].end_unix_ns);
+  CHECK(figures.law_holds(nullptr));
+}
+
+TEST_CASE("A chunk ends without events too") {
+  Fixture run(kSecond_ns);
+  run.sample(1 * kSecond_ns + 10);
+  run.sample(1 * kSecond_ns + 20);
+  run.recording->on_time(10 * kSecond_ns);
+  run.finish(10 * kSecond_ns);
+  CHECK(run.sink.profiles.size() == 1);
+}
+
+TEST_CASE(
+    "A thread that sleeps through a chunk's end is idle in that chunk and absent from the next") {
+  Fixture run(kSecond_ns);
+  run.sample(1 * kSecond_ns + 10);
+  run.sample(1 * kSecond_ns + 20);
+  run.switch_thread(1 * kSecond_ns + 30, true);
+  run.switch_thread(3 * kSecond_ns + 500, false);
+  run.sample(3 * kSecond_ns + 1000);
+  run.sample(3 * kSecond_ns + 2000);
+  run.finish(4 * kSecond_ns);
+  REQUIRE(run.sink.profiles.size() == 2);
+  CHECK(idle_markers_of(run.sink.profiles[0]) == 1);
+  CHECK(idle_markers_of(run.sink.profiles[1]) == 0);
+}
+
+TEST_CASE("A time far ahead passes over empty chunks at once") {
+  Fixture run(kSecond_ns);
+  run.sample(1 * kSecond_ns + 10);
+  run.sample(1 * kSecond_ns + 20);
+  constexpr uint64_t kFarAhead_ns = UINT64_MAX / 2;
+  run.sample(kFarAhead_ns);
+  run.sample(kFarAhead_ns + 10);
+  run.finish(kFarAhead_ns + 20);
+  CHECK(run.sink.profiles.size() == 2);
+}
+
+TEST_CASE("A chunk that the server would refuse is not written, and its samples are a named loss") {
+  Fixture run;
+  run.sample(1 * kSecond_ns + 10);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(run.sink.profiles.empty());
+  CHECK(figures.sample.loss(Loss::ChunkTooSmall) == 1);
+  CHECK(figures.law_holds(nullptr));
+}
+
+TEST_CASE("A chunk that cannot be written is a named loss") {
+  Fixture run;
+  run.sink.is_broken = true;
+  run.sample(1 * kSecond_ns + 10);
+  run.sample(1 * kSecond_ns + 20);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(figures.sample.loss(Loss::ChunkNotWritten) == 2);
+  CHECK(figures.law_holds(nullptr));
+}
+
+TEST_CASE("A pc outside all mappings is a named loss, not an idle marker") {
+  Fixture run;
+  run.sample(1 * kSecond_ns + 10, 0x666);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(figures.sample.loss(Loss::UnmappedPc) == 1);
+  CHECK(figures.sample.idle_markers == 0);
+  CHECK(figures.law_holds(nullptr));
+}
+
+TEST_CASE("Samples without user registers and of 32-bit tasks are named losses") {
+  Fixture run;
+  SampleEvent without;
+  without.pid = without.tid = kPid;
+  run.recording->on_event({1 * kSecond_ns + 10, without});
+  SampleEvent narrow = without;
+  narrow.registers.is_present = narrow.registers.is_32_bit = true;
+  run.recording->on_event({1 * kSecond_ns + 20, narrow});
+  run.records_seen = 2;
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(figures.sample.loss(Loss::NoUserRegisters) == 1);
+  CHECK(figures.sample.loss(Loss::UnsupportedAbi) == 1);
+  CHECK(figures.law_holds(nullptr));
+}
+
+TEST_CASE("Two threads that had one tid, one after the other, are two threads of the profile") {
+  Fixture run;
+  constexpr uint32_t kTid = 7;
+  for (uint64_t begin : {1 * kSecond_ns, 1 * kSecond_ns + 1000}) {
+    run.recording->on_event({begin, ForkEvent{kPid, kTid, kPid, kPid}});
+    run.sample(begin + 10, kCode + 8, kTid);
+    run.sample(begin + 20, kCode + 8, kTid);
+    run.recording->on_event({begin + 30, ExitEvent{kPid, kTid}});
+  }
+  run.finish(2 * kSecond_ns);
+  const Profile& profile = run.sink.profiles.at(0);
+  REQUIRE(profile.threads.size() == 2);
+  CHECK(profile.threads[0].id != profile.threads[1].id);
+  CHECK(idle_markers_of(profile) == 2);  // each one's end closes its stack
+}

@@ -86,39 +86,45 @@ ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
 }
 
 ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known previous) {
-  auto file = opener_.open(mapping);
-  if (!file) return without_file(mapping, file.error().message, previous);
-  return load(mapping, std::move(*file), previous);
+  auto file = identify(mapping, opener_.open(mapping));
+  // By the time that its record is read, another file may be mapped in the same place (dlclose,
+  // then dlopen). The build id tells, and proves the one that is found by name.
+  if (!file && file.error().code == ErrorCode::Gone) {
+    file = identify(mapping, opener_.open_by_path(mapping));
+  }
+  if (file) return add_file(mapping, std::move(*file));
+  const Known known = without_file(mapping, file.error().message, previous);
+  const bool is_no_elf_file =
+      file.error().code == ErrorCode::Malformed || file.error().code == ErrorCode::Unsupported;
+  return is_no_elf_file ? Known{known.image, 0} : known;
 }
 
-ImageStore::Known ImageStore::load(const MappingFacts& mapping,
-                                   std::shared_ptr<const ByteSource> file, Known previous) {
-  auto layout = elf::read_layout(*file);
-  if (!layout) {
-    const Known known = without_file(mapping, layout.error().message, previous);
-    return {known.image, 0};
-  }
-  elf::Identity identity = elf::read_identity(*file, *layout);
+// Gone if the file is not the one that was mapped.
+Result<ImageStore::IdentifiedFile> ImageStore::identify(
+    const MappingFacts& mapping, Result<std::shared_ptr<const ByteSource>> file) {
+  if (!file) return tl::unexpected(std::move(file.error()));
+  auto layout = elf::read_layout(**file);
+  if (!layout) return tl::unexpected(std::move(layout.error()));
+  elf::Identity identity = elf::read_identity(**file, *layout);
   if (!mapping.build_id.empty() && mapping.build_id != identity.build_id) {
-    return without_file(mapping, "the file was replaced since it was mapped", previous);
+    return fail(ErrorCode::Gone, "the file was replaced since it was mapped");
   }
-  return add_file(mapping, std::move(file), std::move(*layout), std::move(identity));
+  return IdentifiedFile{std::move(*file), std::move(*layout), std::move(identity)};
 }
 
-ImageStore::Known ImageStore::add_file(const MappingFacts& mapping,
-                                       std::shared_ptr<const ByteSource> file, elf::Layout layout,
-                                       elf::Identity identity) {
-  const std::string build_id = as_key(identity.build_id);
+ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFile file) {
+  const std::string build_id = as_key(file.identity.build_id);
   if (!build_id.empty()) {
     const auto same = by_build_id_.find(build_id);
     if (same != by_build_id_.end() && same->second.failed_attempts == 0) return same->second;
   }
   const auto bias =
-      elf::bias_of_mapping(layout, mapping.begin, mapping.size_bytes, mapping.file_offset);
-  const RuntimeAddress first_seen = bias ? to_runtime(layout.first_vaddr(), *bias) : mapping.begin;
+      elf::bias_of_mapping(file.layout, mapping.begin, mapping.size_bytes, mapping.file_offset);
+  const RuntimeAddress first_seen =
+      bias ? to_runtime(file.layout.first_vaddr(), *bias) : mapping.begin;
   const auto id = static_cast<unwind::ImageId>(images_.size());
-  images_.push_back(std::make_shared<LoadedImage>(id, display_path(mapping), std::move(file),
-                                                  std::move(layout), std::move(identity),
+  images_.push_back(std::make_shared<LoadedImage>(id, display_path(mapping), std::move(file.bytes),
+                                                  std::move(file.layout), std::move(file.identity),
                                                   first_seen));
   const Known known{id, 0};
   if (!build_id.empty()) by_build_id_[build_id] = known;

@@ -82,6 +82,8 @@ class ImageOpener {
  public:
   virtual ~ImageOpener() = default;
   virtual Result<std::shared_ptr<const ByteSource>> open(const MappingFacts& mapping) = 0;
+  // The file that has the mapping's name now, whatever lies in the mapping's place.
+  virtual Result<std::shared_ptr<const ByteSource>> open_by_path(const MappingFacts& mapping) = 0;
   // Whether a path that ends in " (deleted)" is the file's real name; asked after open().
   virtual bool name_is_literal(const MappingFacts& /*mapping*/) { return false; }
 };
@@ -114,13 +116,18 @@ class ImageStore {
     unwind::ImageId image = unwind::kNoImage;
     uint8_t failed_attempts = 0;  // to open it; 0: settled
   };
+  struct IdentifiedFile {
+    std::shared_ptr<const ByteSource> bytes;
+    elf::Layout layout;
+    elf::Identity identity;
+  };
   using KnownFiles = std::unordered_map<std::string, Known>;
 
   Known look_up(const MappingFacts& mapping);
   Known try_to_open(const MappingFacts& mapping, Known previous);
-  Known load(const MappingFacts& mapping, std::shared_ptr<const ByteSource> file, Known previous);
-  Known add_file(const MappingFacts& mapping, std::shared_ptr<const ByteSource> file,
-                 elf::Layout layout, elf::Identity identity);
+  static Result<IdentifiedFile> identify(const MappingFacts& mapping,
+                                         Result<std::shared_ptr<const ByteSource>> file);
+  Known add_file(const MappingFacts& mapping, IdentifiedFile file);
   Known without_file(const MappingFacts& mapping, const std::string& reason, Known previous);
   unwind::ImageId add_known_by_name(const MappingFacts& mapping);
   std::string display_path(const MappingFacts& mapping);

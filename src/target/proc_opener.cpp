@@ -132,7 +132,7 @@ os::Fd find_by_map_files(const MappingFacts& mapping) {
   return found;
 }
 
-Result<std::shared_ptr<const ByteSource>> open_by_path(const MappingFacts& mapping) {
+Result<std::shared_ptr<const ByteSource>> open_named_file(const MappingFacts& mapping) {
   os::Fd root = open_root_of(mapping.pid);
   if (!root.is_open()) {
     const int error_number = errno;
@@ -176,7 +176,12 @@ class ProcOpener final : public ImageOpener {
       if (auto file = open_found(found)) return file;
     }
     if (kind == MappingKind::MemoryFd) return fail(ErrorCode::NotFound, "a memory file");
-    return open_by_path(mapping);
+    return open_named_file(mapping);
+  }
+
+  Result<std::shared_ptr<const ByteSource>> open_by_path(const MappingFacts& mapping) override {
+    if (kind_of_mapping(mapping.path) == MappingKind::File) return open_named_file(mapping);
+    return fail(ErrorCode::NotFound, "has no name to be found by");
   }
 
   bool name_is_literal(const MappingFacts& mapping) override {

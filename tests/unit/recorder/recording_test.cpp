@@ -29,6 +29,9 @@ class NothingToOpen final : public target::ImageOpener {
   Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts&) override {
     return fail(ErrorCode::NotFound, "no files here");
   }
+  Result<std::shared_ptr<const ByteSource>> open_by_path(const target::MappingFacts& m) override {
+    return open(m);
+  }
 };
 
 class KeepingSink final : public ChunkSink {

@@ -15,6 +15,14 @@ class FakeOpener final : public target::ImageOpener {
  public:
   Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts& mapping) override {
     opened.push_back(mapping.path);
+    const auto in_place = files_in_place.find(mapping.begin.value);
+    if (in_place != files_in_place.end()) {
+      return std::make_shared<MemoryByteSource>(in_place->second);
+    }
+    return open_by_path(mapping);
+  }
+  Result<std::shared_ptr<const ByteSource>> open_by_path(
+      const target::MappingFacts& mapping) override {
     const auto found = files.find(mapping.path);
     if (found == files.end()) return fail(ErrorCode::NotFound, "no such file");
     return std::make_shared<MemoryByteSource>(found->second);
@@ -24,6 +32,7 @@ class FakeOpener final : public target::ImageOpener {
   }
 
   std::map<std::string, std::vector<std::byte>> files;
+  std::map<uint64_t, std::vector<std::byte>> files_in_place;  // by address, whatever their names
   std::set<std::string> literal_names;
   std::vector<std::string> opened;
 };

@@ -98,6 +98,18 @@ TEST_CASE("ImageStore does not use a file whose build id is not the one that is 
         std::vector<std::string>{"/lib/a.so: the file was replaced since it was mapped"});
 }
 
+TEST_CASE("ImageStore finds a file by name where another one was mapped in its place meanwhile") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  opener.files_in_place[0x1000'0000] = make_library(build_id_of(2));
+  ImageStore images(opener);
+  const Module module = images.module_for(code_of("/lib/a.so", 0x1000'0000, 0, build_id_of(1)));
+  REQUIRE(module.image != kNoImage);
+  CHECK(module.cfi != nullptr);
+  CHECK(images.image(module.image)->identity().build_id == build_id_of(1));
+  CHECK(images.problems().empty());
+}
+
 TEST_CASE("ImageStore keeps the name of what cannot be opened and says so once") {
   FakeOpener opener;
   ImageStore images(opener);

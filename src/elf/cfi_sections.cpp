@@ -61,13 +61,14 @@ std::optional<Section> rest_of_segment(const ByteSource& file, const Layout& lay
   return std::nullopt;
 }
 
-// Up to where the chain of entries goes: a terminator, or the first thing that is no entry.
-uint64_t length_of_chain(const FrameSection& section) {
+// How far the chain of entries goes: to the end, to the first thing that is no entry or, if so
+// wanted, to the first terminator, which is included.
+uint64_t length_of_chain(const FrameSection& section, bool ends_at_terminator) {
   uint64_t offset = 0;
   Entry entry;
   while (read_entry(section, offset, entry) == CfiStatus::Ok) {
     offset = entry.end;
-    if (entry.kind == EntryKind::Empty) break;
+    if (ends_at_terminator && entry.kind == EntryKind::Empty) break;
   }
   return offset;
 }
@@ -87,24 +88,36 @@ std::optional<uint64_t> length_by_table(const ByteSource& file, const Section& w
   return end <= whole.size_bytes ? std::optional(end) : std::nullopt;
 }
 
+Result<CfiSection> copy_by_table(const ByteSource& file, Section whole,
+                                 const FrameSection& header) {
+  const std::optional<uint64_t> length = length_by_table(file, whole, header);
+  if (!length) return CfiSection{};
+  whole.size_bytes = *length;
+  return copy(file, whole, ".eh_frame");
+}
+
+Result<CfiSection> copy_by_chain(const ByteSource& file, Section whole, const Layout& layout) {
+  whole.size_bytes = std::min(whole.size_bytes, kMaxSectionBytes);
+  Result<CfiSection> section = copy(file, whole, ".eh_frame");
+  if (!section) return section;
+  section->bytes.resize(static_cast<size_t>(length_of_chain(view(*section, layout), true)));
+  section->bytes.shrink_to_fit();
+  return section;
+}
+
 // For files without section headers: .eh_frame_hdr says where .eh_frame begins, not where it ends.
 Result<CfiSection> find_eh_frame(const ByteSource& file, const Layout& layout,
                                  const CfiSection& header_section) {
   const FrameSection header = view(header_section, layout);
   const std::optional<uint64_t> address = eh_frame_address(header);
-  std::optional<Section> whole;
-  if (address) whole = rest_of_segment(file, layout, *address);
+  if (!address) return CfiSection{};
+  const std::optional<Section> whole = rest_of_segment(file, layout, *address);
   if (!whole) return CfiSection{};
-  if (const auto length = length_by_table(file, *whole, header)) {
-    whole->size_bytes = *length;
-    return copy(file, *whole, ".eh_frame");
-  }
-  whole->size_bytes = std::min(whole->size_bytes, kMaxSectionBytes);
-  Result<CfiSection> section = copy(file, *whole, ".eh_frame");
+  Result<CfiSection> section = copy_by_table(file, *whole, header);
   if (!section) return section;
-  section->bytes.resize(static_cast<size_t>(length_of_chain(view(*section, layout))));
-  section->bytes.shrink_to_fit();
-  return section;
+  const bool is_plausible = !section->bytes.empty() &&
+                            length_of_chain(view(*section, layout), false) == section->bytes.size();
+  return is_plausible ? std::move(section) : copy_by_chain(file, *whole, layout);
 }
 
 }  // namespace

@@ -1,0 +1,257 @@
+// From address to FDE: the linker's search table, where it can be trusted, and the own index.
+#include "cfi_builder.h"
+#include "elf/cfi_index.h"
+#include "elf/cfi_search_table.h"
+#include "support/catch2.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::elf_test;
+using elf::CfiTable;
+using unwind::RowStatus;
+
+namespace {
+
+constexpr uint64_t kHeaderAddress = 0x1800;
+constexpr uint64_t kEhFrameAddress = 0x2000;
+
+struct TableEntry {
+  uint64_t begin, fde_offset;
+};
+
+// .eh_frame_hdr as linkers write it: pointer pcrel sdata4, count udata4, table datarel sdata4.
+elf::CfiSection header_of(const std::vector<TableEntry>& entries, uint32_t count) {
+  ByteWriter header;
+  header.u8(1).u8(0x1b).u8(0x03).u8(0x3b).u32(kEhFrameAddress - kHeaderAddress - 4).u32(count);
+  for (const TableEntry& entry : entries) {
+    header.u32(entry.begin - kHeaderAddress);
+    header.u32(kEhFrameAddress + entry.fde_offset - kHeaderAddress);
+  }
+  return {{kHeaderAddress}, header.bytes()};
+}
+
+elf::CfiSection header_of(const std::vector<TableEntry>& entries) {
+  return header_of(entries, static_cast<uint32_t>(entries.size()));
+}
+
+// FDEs over [0x1000, 0x1100), [0x1100, 0x1200), [0x1300, 0x1400) with CFA offsets 0x11, 0x12, 0x13,
+// in another order in the file.
+struct ThreeFdes {
+  ThreeFdes() {
+    builder.cie();
+    third = builder.fde(0x1300, 0x100, {0x0e, 0x13});
+    first = builder.fde(0x1000, 0x100, {0x0e, 0x11});
+    second = builder.fde(0x1100, 0x100, {0x0e, 0x12});
+  }
+  std::vector<TableEntry> entries() const {
+    return {{0x1000, first}, {0x1100, second}, {0x1300, third}};
+  }
+  CfiTable table(const elf::CfiSection& header = {}) const {
+    elf::CfiSections sections = builder.sections();
+    sections.eh_frame_hdr = header;
+    return CfiTable(std::move(sections));
+  }
+  FrameBuilder builder;
+  uint64_t first = 0, second = 0, third = 0;
+};
+
+// The CFA offset of the row at pc; minus the status where there is none.
+int64_t cfa_offset_at(const CfiTable& table, uint64_t pc) {
+  unwind::Row row;
+  const RowStatus status = table.row_at({pc}, row);
+  return status == RowStatus::Found ? row.cfa_offset : -static_cast<int64_t>(status);
+}
+
+constexpr int64_t kNoCfi = -static_cast<int64_t>(RowStatus::NoCfi);
+
+void check_three_fdes(const CfiTable& table) {
+  CHECK(cfa_offset_at(table, 0x1000) == 0x11);
+  CHECK(cfa_offset_at(table, 0x10ff) == 0x11);
+  CHECK(cfa_offset_at(table, 0x1100) == 0x12);
+  CHECK(cfa_offset_at(table, 0x11ff) == 0x12);
+  CHECK(cfa_offset_at(table, 0x1300) == 0x13);
+  CHECK(cfa_offset_at(table, 0x13ff) == 0x13);
+  CHECK(cfa_offset_at(table, 0x0fff) == kNoCfi);
+  CHECK(cfa_offset_at(table, 0x1200) == kNoCfi);
+  CHECK(cfa_offset_at(table, 0x12ff) == kNoCfi);
+  CHECK(cfa_offset_at(table, 0x1400) == kNoCfi);
+}
+
+}  // namespace
+
+TEST_CASE("FDEs are found without .eh_frame_hdr") { check_three_fdes(ThreeFdes().table()); }
+
+TEST_CASE("FDEs are found by .eh_frame_hdr, and no index is made until an address is not") {
+  const ThreeFdes fdes;
+  const CfiTable table = fdes.table(header_of(fdes.entries()));
+  const uint64_t memory_bytes = table.memory_bytes();
+  for (const uint64_t pc : {0x1000, 0x11ff, 0x1300}) CHECK(cfa_offset_at(table, pc) > 0);
+  CHECK(table.memory_bytes() == memory_bytes);
+  check_three_fdes(table);
+  CHECK(table.memory_bytes() == memory_bytes + 3 * 16);
+}
+
+TEST_CASE(".eh_frame_hdr may have other encodings") {
+  const ThreeFdes fdes;
+  struct Kind {
+    uint8_t encoding;
+    unsigned bytes;
+    uint64_t base;
+    bool is_pc_relative;
+  };
+  for (const Kind& kind :
+       {Kind{0x00, 8, 0, false}, Kind{0x04, 8, 0, false}, Kind{0x03, 4, 0, false},
+        Kind{0x0c, 8, 0, false}, Kind{0x33, 4, kHeaderAddress, false},
+        Kind{0x3a, 2, kHeaderAddress, false}, Kind{0x1b, 4, 0, true}, Kind{0x1c, 8, 0, true}}) {
+    CAPTURE(int{kind.encoding});
+    ByteWriter header;
+    header.u8(1).u8(0x00).u8(0x04).u8(kind.encoding).u64(kEhFrameAddress).u64(3);
+    const auto put = [&](uint64_t address) {
+      const uint64_t base = kind.is_pc_relative ? kHeaderAddress + header.size() : kind.base;
+      for (unsigned i = 0; i < kind.bytes; ++i) header.u8((address - base) >> (8 * i) & 0xff);
+    };
+    for (const TableEntry& entry : fdes.entries()) {
+      // A table of udata4 offsets from the header can only name what is above it.
+      put(kind.encoding == 0x33 ? std::max(entry.begin, kHeaderAddress) : entry.begin);
+      put(kEhFrameAddress + entry.fde_offset);
+    }
+    const CfiTable table = fdes.table({{kHeaderAddress}, header.bytes()});
+    const uint64_t memory_bytes = table.memory_bytes();
+    if (kind.encoding != 0x33) {
+      CHECK(cfa_offset_at(table, 0x1150) == 0x12);
+      CHECK(table.memory_bytes() == memory_bytes);
+    }
+    check_three_fdes(table);
+  }
+}
+
+TEST_CASE("a table that lies does not hide an FDE") {
+  const ThreeFdes fdes;
+  const std::vector<TableEntry> lies[] = {
+      {{0x1300, fdes.third}, {0x1000, fdes.first}, {0x1100, fdes.second}},      // unsorted
+      {{0x1000, fdes.first}},                                                   // incomplete
+      {{0x1000, fdes.third}, {0x1100, fdes.first}, {0x1300, fdes.second}},      // mixed up
+      {{0x1000, 0}, {0x1100, 0}, {0x1300, 0}},                                  // a CIE
+      {{0x1000, fdes.first + 3}, {0x1100, fdes.second - 1}, {0x1300, 0x9999}},  // inside, outside
+      {{0x1080, fdes.first}, {0x1180, fdes.second}, {0x1380, fdes.third}},      // too high
+      {{0x1000, ~uint64_t{0x2000}}, {0x1100, fdes.second}, {0x1300, 0x7fffffff}}};
+  for (const std::vector<TableEntry>& entries : lies) {
+    check_three_fdes(fdes.table(header_of(entries)));
+  }
+}
+
+TEST_CASE("a table longer than its section, empty, cut off or of another kind is not used") {
+  const ThreeFdes fdes;
+  check_three_fdes(fdes.table(header_of(fdes.entries(), 4)));
+  check_three_fdes(fdes.table(header_of(fdes.entries(), 0xffffffff)));
+  check_three_fdes(fdes.table(header_of({})));
+  const elf::CfiSection good = header_of(fdes.entries());
+  for (size_t size = 0; size < good.bytes.size(); ++size) {
+    elf::CfiSection cut_off = good;
+    cut_off.bytes.resize(size);
+    check_three_fdes(fdes.table(cut_off));
+  }
+  for (size_t i = 0; i < 4; ++i) {  // version and encodings
+    for (const int value : {0, 2, 0x01, 0x80, 0x9b, 0xff, 0x2b, 0x4b, 0x50}) {
+      elf::CfiSection other = good;
+      other.bytes[i] = static_cast<std::byte>(value);
+      check_three_fdes(fdes.table(other));
+    }
+  }
+}
+
+TEST_CASE("an index serves where FDEs overlap") {
+  FrameBuilder builder;
+  builder.cie();
+  builder.fde(0x1000, 0x1000, {0x0e, 0x11});
+  builder.fde(0x1400, 0x100, {0x0e, 0x12});
+  builder.fde(0x1400, 0x80, {0x0e, 0x13});
+  const CfiTable table(builder.sections());
+  CHECK(cfa_offset_at(table, 0x1000) == 0x11);
+  CHECK(cfa_offset_at(table, 0x1410) == 0x12);
+  CHECK(cfa_offset_at(table, 0x1500) == 0x11);
+  CHECK(cfa_offset_at(table, 0x1fff) == 0x11);
+  CHECK(cfa_offset_at(table, 0x2000) == kNoCfi);
+}
+
+TEST_CASE("an FDE of more than 4 GiB is found") {
+  FrameBuilder builder;
+  builder.cie();
+  builder.fde(0x1000, 0x3'0000'0000, {0x0e, 0x11});
+  const CfiTable table(builder.sections());
+  CHECK(cfa_offset_at(table, 0x2'0000'0000) == 0x11);
+  CHECK(cfa_offset_at(table, 0x3'0000'1000) == kNoCfi);
+}
+
+TEST_CASE("an index has at most as many FDEs as it is told, and says that some are missing") {
+  const ThreeFdes fdes;
+  const elf::CfiSections sections = fdes.builder.sections();
+  elf::FrameSection section;
+  section.bytes = sections.eh_frame.bytes;
+  section.address = kEhFrameAddress;
+  elf::FdeIndex whole;
+  whole.build(section, 3);
+  CHECK(whole.problem() == elf::CfiStatus::Ok);
+  CHECK(whole.find(0x1000) == fdes.first);
+  elf::FdeIndex cut_off;
+  cut_off.build(section, 2);
+  CHECK(cut_off.problem() == elf::CfiStatus::Unsupported);
+  CHECK(cut_off.find(0x1300) == fdes.third);
+  CHECK_FALSE(cut_off.find(0x1100).has_value());
+  CHECK(cut_off.memory_bytes() == 2 * 16);
+}
+
+TEST_CASE("an FDE that cannot be read does not hide the others, but explains a miss") {
+  FrameBuilder builder;
+  builder.cie({.augmentation = "zRx", .augmentation_data = {0}});
+  builder.fde(0x1000, 0x100);
+  builder.cie();
+  builder.fde(0x2000, 0x100, {0x0e, 0x12});
+  const CfiTable table(builder.sections());
+  CHECK(cfa_offset_at(table, 0x2000) == 0x12);
+  unwind::Row row;
+  CHECK(table.row_at({0x1000}, row) == RowStatus::Unsupported);
+}
+
+TEST_CASE(".eh_frame is asked first, then .debug_frame") {
+  FrameBuilder eh_frame;
+  eh_frame.cie();
+  eh_frame.fde(0x1000, 0x100, {0x0e, 0x11});
+  eh_frame.fde(0x1100, 0x100, {0x3f});
+  FrameBuilder debug_frame({.is_eh_frame = false});
+  debug_frame.cie({.augmentation = "", .augmentation_data = {}});
+  debug_frame.fde(0x1000, 0x100, {0x0e, 0x21});
+  debug_frame.fde(0x1100, 0x100, {0x0e, 0x22});
+  debug_frame.fde(0x1200, 0x100, {0x0e, 0x23});
+  elf::CfiSections sections = eh_frame.sections();
+  sections.debug_frame = debug_frame.sections().debug_frame;
+  const CfiTable table(std::move(sections));
+  CHECK(cfa_offset_at(table, 0x1000) == 0x11);
+  CHECK(cfa_offset_at(table, 0x1100) == 0x22);
+  CHECK(cfa_offset_at(table, 0x1200) == 0x23);
+  CHECK(cfa_offset_at(table, 0x1300) == kNoCfi);
+
+  std::vector<uint64_t> begins;
+  table.for_each_fde([&](LinkAddress begin, LinkAddress end) {
+    CHECK(end.value == begin.value + 0x100);
+    begins.push_back(begin.value);
+  });
+  CHECK(begins == std::vector<uint64_t>{0x1000, 0x1100, 0x1000, 0x1100, 0x1200});
+}
+
+TEST_CASE("up to 63 bytes behind the entry point is the root, unless CFI says otherwise") {
+  FrameBuilder builder;
+  builder.cie();
+  builder.fde(0x1010, 0x10, {0x0e, 0x11});
+  elf::CfiSections sections = builder.sections();
+  sections.entry = {0x1000};
+  const CfiTable table(std::move(sections));
+  unwind::Row row;
+  CHECK(table.row_at({0x0fff}, row) == RowStatus::NoCfi);
+  CHECK(table.row_at({0x1000}, row) == RowStatus::Root);
+  CHECK(table.row_at({0x1010}, row) == RowStatus::Found);
+  CHECK(table.row_at({0x103f}, row) == RowStatus::Root);
+  CHECK(table.row_at({0x1040}, row) == RowStatus::NoCfi);
+
+  CHECK(CfiTable({.entry = {0x1000}}).row_at({0x1000}, row) == RowStatus::Root);
+  CHECK(CfiTable({}).row_at({0x0000}, row) == RowStatus::NoCfi);
+}

@@ -1,0 +1,257 @@
+#include "cfi_oracle.h"
+
+#include "elf/cfi_table.h"
+#include "elf/layout.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <libelf.h>
+#include <unistd.h>
+
+namespace sentry_prof::elf_test {
+
+namespace {
+
+using elf::CfiTable;
+using unwind::CfaKind;
+using unwind::RegisterRule;
+using unwind::Row;
+using unwind::RowStatus;
+using unwind::RuleKind;
+
+using Ops = std::span<const Dwarf_Op>;
+
+// A file as libdw sees it.
+class DwFile {
+ public:
+  DwFile(const std::string& path, OracleSection section)
+      : fd_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    elf_version(EV_CURRENT);
+    elf_ = elf_begin(fd_, ELF_C_READ_MMAP, nullptr);
+    if (section == OracleSection::EhFrame) {
+      cfi_ = dwarf_getcfi_elf(elf_);
+    } else if ((dwarf_ = dwarf_begin_elf(elf_, DWARF_C_READ, nullptr)) != nullptr) {
+      cfi_ = dwarf_getcfi(dwarf_);
+    }
+  }
+  DwFile(const DwFile&) = delete;
+  DwFile& operator=(const DwFile&) = delete;
+  ~DwFile() {
+    if (dwarf_ != nullptr) {
+      dwarf_end(dwarf_);
+    } else {
+      dwarf_cfi_end(cfi_);
+    }
+    elf_end(elf_);
+    close(fd_);
+  }
+  Dwarf_CFI* cfi() const { return cfi_; }
+
+ private:
+  int fd_;
+  Elf* elf_ = nullptr;
+  Dwarf* dwarf_ = nullptr;
+  Dwarf_CFI* cfi_ = nullptr;
+};
+
+struct FrameDeleter {
+  void operator()(Dwarf_Frame* frame) const { std::free(frame); }
+};
+using FramePtr = std::unique_ptr<Dwarf_Frame, FrameDeleter>;
+
+FramePtr libdw_frame(Dwarf_CFI* cfi, uint64_t pc) {
+  Dwarf_Frame* frame = nullptr;
+  return FramePtr(dwarf_cfi_addrframe(cfi, pc, &frame) == 0 ? frame : nullptr);
+}
+
+// libdw hands out decoded operations; each knows its offset in the bytes.
+bool same_expression(Ops ops, Bytes bytes) {
+  if (ops.empty()) return bytes.empty();
+  for (const Dwarf_Op& op : ops) {
+    if (op.offset >= bytes.size()) return false;
+    if (std::to_integer<uint8_t>(bytes[op.offset]) != op.atom) return false;
+  }
+  return true;
+}
+
+bool same_cfa(Dwarf_Frame* frame, const Row& row) {
+  Dwarf_Op* ops = nullptr;
+  size_t count = 0;
+  if (dwarf_frame_cfa(frame, &ops, &count) != 0) return false;
+  switch (row.cfa_kind) {
+    case CfaKind::Unset:
+      return count == 0;
+    case CfaKind::RegisterOffset:
+      return count == 1 && ops[0].atom == DW_OP_bregx && ops[0].number == row.cfa_register &&
+             static_cast<int64_t>(ops[0].number2) == row.cfa_offset;
+    case CfaKind::Expression:
+      return same_expression({ops, count}, row.cfa_expression);
+  }
+  return false;
+}
+
+// [DW_OP_call_frame_cfa, DW_OP_plus_uconst offset]; the second only if the offset is not zero.
+bool is_cfa_plus(Ops ops, int64_t offset) {
+  if (ops.empty() || ops[0].atom != DW_OP_call_frame_cfa) return false;
+  if (offset == 0) return ops.size() == 1;
+  return ops.size() == 2 && ops[1].atom == DW_OP_plus_uconst &&
+         static_cast<int64_t>(ops[1].number) == offset;
+}
+
+bool is_stack_value(Ops ops) { return !ops.empty() && ops.back().atom == DW_OP_stack_value; }
+
+// Where the CFI says nothing, libdw applies the ABI's rules: the stack pointer is the CFA,
+// registers that a callee saves have the same value, others are undefined or the same.
+bool is_default(Ops ops) {
+  return ops.empty() || (is_stack_value(ops) && is_cfa_plus(ops.first(ops.size() - 1), 0));
+}
+
+bool same_rule(Dwarf_Frame* frame, unsigned reg, const RegisterRule& rule) {
+  Dwarf_Op memory[3];
+  Dwarf_Op* begin = nullptr;
+  size_t count = 0;
+  if (dwarf_frame_register(frame, static_cast<int>(reg), memory, &begin, &count) != 0) return false;
+  const Ops ops(begin, count);
+  const Ops without_last = count == 0 ? ops : ops.first(count - 1);
+  switch (rule.kind) {
+    case RuleKind::Unspecified:
+      return is_default(ops);
+    case RuleKind::Undefined:
+      return count == 0 && begin == memory;
+    case RuleKind::SameValue:
+      return count == 0 && begin == nullptr;
+    case RuleKind::AtCfaOffset:
+      return is_cfa_plus(ops, rule.offset);
+    case RuleKind::ValCfaOffset:
+      return is_stack_value(ops) && is_cfa_plus(without_last, rule.offset);
+    case RuleKind::Register:
+      return count == 1 && ops[0].atom == DW_OP_regx && ops[0].number == rule.source_register;
+    // The CFA is pushed before the expression.
+    case RuleKind::AtExpression:
+      return count > 0 && ops[0].atom == DW_OP_call_frame_cfa &&
+             same_expression(ops.subspan(1), rule.expression);
+    case RuleKind::ValExpression:
+      return count > 1 && ops[0].atom == DW_OP_call_frame_cfa && is_stack_value(ops) &&
+             same_expression(without_last.subspan(1), rule.expression);
+  }
+  return false;
+}
+
+// Empty, or what differs. The row's begin is not compared but checked by stepping: after a
+// DW_CFA_restore_state libdw gives the begin of the remembered row instead of the present one's.
+std::string difference(Dwarf_Frame* frame, const Row& row) {
+  Dwarf_Addr begin = 0;
+  Dwarf_Addr end = 0;
+  bool is_signal_frame = false;
+  const int column = dwarf_frame_info(frame, &begin, &end, &is_signal_frame);
+  if (begin > row.begin.value || end != row.end.value) {
+    return fmt::format("libdw's row is {:#x}-{:#x}", begin, end);
+  }
+  if (column != row.return_address_register) return "return address column";
+  if (is_signal_frame != row.is_signal_frame) return "signal frame";
+  if (!same_cfa(frame, row)) return "CFA";
+  for (unsigned reg = 0; reg < unwind::kRegisterCount; ++reg) {
+    if (!same_rule(frame, reg, row.rules[reg])) return fmt::format("register {}", reg);
+  }
+  return {};
+}
+
+class Comparison {
+ public:
+  Comparison(const CfiTable& table, Dwarf_CFI* cfi, unsigned stride)
+      : table_(table), cfi_(cfi), stride_(stride) {}
+
+  OracleResult run() {
+    uint64_t number = 0;
+    table_.for_each_fde([&](LinkAddress begin, LinkAddress end) {
+      if (begin < end && number++ % stride_ == 0) compare_fde(begin.value, end.value);
+    });
+    return result_;
+  }
+
+ private:
+  void compare_fde(uint64_t begin, uint64_t end) {
+    ++result_.fdes;
+    for (uint64_t pc = begin; pc < end;) {
+      const std::optional<uint64_t> next = compare_at(pc, pc);
+      ++result_.rows;
+      if (!next || *next <= pc) return;
+      compare_at(pc + (*next - pc) / 2, pc);
+      pc = *next;
+    }
+  }
+
+  // Looks up an address in the row that begins at `row_begin`. The end of the row, if we have one.
+  std::optional<uint64_t> compare_at(uint64_t pc, uint64_t row_begin) {
+    Row row;
+    const RowStatus status = table_.row_at({pc}, row);
+    const FramePtr frame = libdw_frame(cfi_, pc);
+    if (status != RowStatus::Found || frame == nullptr) {
+      if (status == RowStatus::Found || frame != nullptr) {
+        note(pc, frame == nullptr ? "libdw has no row" : "we have no row");
+      }
+      return std::nullopt;
+    }
+    const std::string text = difference(frame.get(), row);
+    if (!text.empty()) note(pc, text);
+    if (row.begin.value != row_begin)
+      note(pc, fmt::format("our row begins at {:#x}", row.begin.value));
+    return row.end.value;
+  }
+
+  void note(uint64_t pc, const std::string& text) {
+    if (result_.differences++ == 0) result_.first_difference = fmt::format("{:#x}: {}", pc, text);
+  }
+
+  const CfiTable& table_;
+  Dwarf_CFI* cfi_;
+  const unsigned stride_;
+  OracleResult result_;
+};
+
+std::vector<std::byte> read_whole(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary | std::ios::ate);
+  std::vector<std::byte> bytes(stream ? static_cast<size_t>(stream.tellg()) : 0);
+  stream.seekg(0);
+  stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
+}
+
+Result<elf::CfiSections> sections_of(const std::string& path, OracleSection section) {
+  const MemoryByteSource file(read_whole(path));
+  const Result<elf::Layout> layout = elf::read_layout(file);
+  if (!layout) return tl::unexpected(layout.error());
+  Result<elf::CfiSections> sections = elf::read_cfi_sections(file, *layout);
+  if (!sections) return sections;
+  if (section == OracleSection::EhFrame) {
+    sections->debug_frame = {};
+  } else {
+    sections->eh_frame = {};
+    sections->eh_frame_hdr = {};
+  }
+  return sections;
+}
+
+}  // namespace
+
+OracleResult compare_with_libdw(const std::string& path, OracleSection section, unsigned stride) {
+  Result<elf::CfiSections> sections = sections_of(path, section);
+  if (!sections) return {.skipped = sections.error().message};
+  const bool is_empty = sections->eh_frame.bytes.empty() && sections->debug_frame.bytes.empty();
+  if (is_empty) return {.skipped = "no such section"};
+  const DwFile file(path, section);
+  if (file.cfi() == nullptr) return {.skipped = "libdw has no CFI"};
+  const CfiTable table(std::move(*sections));
+  return Comparison(table, file.cfi(), stride).run();
+}
+
+}  // namespace sentry_prof::elf_test

@@ -1,0 +1,151 @@
+// Copying the sections out of ELF files.
+#include "cfi_builder.h"
+#include "elf/layout.h"
+#include "support/catch2.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::elf;
+using namespace sentry_prof::elf_test;
+using test::ElfBuilder;
+using test::ElfKind;
+
+namespace {
+
+constexpr uint64_t kHeaderAddress = 0x1800;
+
+FrameBuilder two_fdes(ElfKind kind) {
+  FrameBuilder builder({.is_64_bit = kind.is_64_bit, .order = kind.order});
+  builder.cie();
+  builder.fde(0x1000, 0x100, {0x0e, 0x11});
+  builder.fde(0x1100, 0x100, {0x0e, 0x12});
+  return builder;
+}
+
+// The head alone, or with a table whose last entry stands for all that matters here.
+std::vector<std::byte> header(ElfKind kind, std::optional<uint64_t> last_fde_address) {
+  ByteWriter writer(kind.order, kind.is_64_bit);
+  writer.u8(1).u8(0x03).u8(0x03).u8(0x03).u32(0x2000);
+  if (!last_fde_address) return writer.u32(0).bytes();
+  return writer.u32(1).u32(0x1100).u32(*last_fde_address).bytes();
+}
+
+ElfBuilder image(ElfKind kind, const std::vector<std::byte>& header_bytes,
+                 const std::vector<std::byte>& eh_frame_and_more) {
+  ElfBuilder elf(kind);
+  elf.section({.name = ".eh_frame_hdr", .address = kHeaderAddress, .contents = header_bytes});
+  elf.section({.name = ".eh_frame", .address = 0x2000, .contents = eh_frame_and_more});
+  elf.segment({.type = PT_LOAD, .of_section = ".eh_frame"});
+  elf.segment({.type = PT_GNU_EH_FRAME, .of_section = ".eh_frame_hdr"});
+  return elf;
+}
+
+Result<CfiSections> read(const ElfBuilder& elf) {
+  const MemoryByteSource file(elf.build());
+  const Result<Layout> layout = read_layout(file);
+  REQUIRE(layout.has_value());
+  return read_cfi_sections(file, *layout);
+}
+
+std::vector<std::byte> followed_by(std::vector<std::byte> bytes, size_t count, int value) {
+  bytes.insert(bytes.end(), count, static_cast<std::byte>(value));
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("sections are copied with their addresses, class, order and entry") {
+  const ElfKind kind{.is_64_bit = false, .order = std::endian::big, .entry = 0x1234};
+  const std::vector<std::byte> eh_frame = two_fdes(kind).sections().eh_frame.bytes;
+  ElfBuilder elf = image(kind, header(kind, std::nullopt), eh_frame);
+  elf.section({.name = ".debug_frame", .flags = 0, .contents = test::to_bytes("debug")});
+  elf.section({.name = ".text",
+               .flags = SHF_ALLOC | SHF_EXECINSTR,
+               .address = 0x1000,
+               .contents = test::to_bytes("code")});
+  const Result<CfiSections> sections = read(elf);
+  REQUIRE(sections.has_value());
+  CHECK_FALSE(sections->is_64_bit);
+  CHECK(sections->order == std::endian::big);
+  CHECK(sections->entry.value == 0x1234);
+  CHECK(sections->text.value == 0x1000);
+  CHECK(sections->eh_frame.address.value == 0x2000);
+  CHECK(sections->eh_frame.bytes == eh_frame);
+  CHECK(sections->eh_frame_hdr.address.value == kHeaderAddress);
+  CHECK(sections->debug_frame.bytes == test::to_bytes("debug"));
+}
+
+TEST_CASE("a file without call frame information has empty sections") {
+  const Result<CfiSections> sections = read(ElfBuilder());
+  REQUIRE(sections.has_value());
+  CHECK(sections->eh_frame.bytes.empty());
+  CHECK(sections->eh_frame_hdr.bytes.empty());
+  CHECK(sections->debug_frame.bytes.empty());
+}
+
+TEST_CASE("without section headers .eh_frame is found by its header, up to the table's last FDE") {
+  for (const std::endian order : {std::endian::little, std::endian::big}) {
+    const ElfKind kind{.order = order, .with_section_headers = false};
+    FrameBuilder builder = two_fdes(kind);
+    const std::vector<std::byte> eh_frame = builder.sections().eh_frame.bytes;
+    const uint64_t last_fde_address = 0x2000 + builder.fde(0x1200, 0x10);
+    const std::vector<std::byte> whole = builder.sections().eh_frame.bytes;
+    const Result<CfiSections> sections =
+        read(image(kind, header(kind, last_fde_address), followed_by(whole, 5000, 0xee)));
+    REQUIRE(sections.has_value());
+    CHECK(sections->eh_frame.address.value == 0x2000);
+    CHECK(sections->eh_frame.bytes == whole);
+    CHECK(whole.size() > eh_frame.size());
+  }
+}
+
+TEST_CASE("without a table .eh_frame ends with its terminator, or with what is no entry") {
+  const ElfKind kind{.with_section_headers = false};
+  const std::vector<std::byte> eh_frame = two_fdes(kind).sections().eh_frame.bytes;
+  const auto read_followed_by = [&](int value) {
+    return read(image(kind, header(kind, std::nullopt), followed_by(eh_frame, 5000, value)));
+  };
+  const Result<CfiSections> terminated = read_followed_by(0x00);
+  REQUIRE(terminated.has_value());
+  CHECK(terminated->eh_frame.bytes == followed_by(eh_frame, 4, 0x00));
+  const Result<CfiSections> broken = read_followed_by(0xee);
+  REQUIRE(broken.has_value());
+  CHECK(broken->eh_frame.bytes == eh_frame);
+}
+
+TEST_CASE("an .eh_frame_hdr that points outside the segments, or past the file, finds nothing") {
+  const ElfKind kind{.with_section_headers = false};
+  std::vector<std::byte> elsewhere = header(kind, std::nullopt);
+  elsewhere[6] = std::byte{0x55};
+  const std::vector<std::byte> eh_frame = two_fdes(kind).sections().eh_frame.bytes;
+  const Result<CfiSections> outside = read(image(kind, elsewhere, eh_frame));
+  REQUIRE(outside.has_value());
+  CHECK(outside->eh_frame.bytes.empty());
+
+  // Tables that lie about the last FDE: the chain of entries is followed instead.
+  for (const uint64_t address : {0x2001u, 0x1u, 0x2fffu, 0xffffffffu}) {
+    const Result<CfiSections> lied = read(image(kind, header(kind, address), eh_frame));
+    REQUIRE(lied.has_value());
+    CHECK(lied->eh_frame.bytes == eh_frame);
+  }
+}
+
+TEST_CASE("a file that ends before the section is an error, not a crash") {
+  const ElfKind kind;
+  const std::vector<std::byte> eh_frame = two_fdes(kind).sections().eh_frame.bytes;
+  std::vector<std::byte> bytes = image(kind, header(kind, std::nullopt), eh_frame).build();
+  const MemoryByteSource whole(bytes);
+  const Result<Layout> layout = read_layout(whole);
+  REQUIRE(layout.has_value());
+  bytes.resize(200);  // truncated between the two readings
+  const Result<CfiSections> sections = read_cfi_sections(MemoryByteSource(bytes), *layout);
+  REQUIRE_FALSE(sections.has_value());
+  CHECK(sections.error().code == ErrorCode::Malformed);
+}
+
+TEST_CASE("sections of more than 512 MiB are refused without being read") {
+  Layout layout;
+  layout.debug_frame = Section{.size_bytes = (uint64_t{512} << 20) + 1};
+  const Result<CfiSections> sections = read_cfi_sections(MemoryByteSource({}), layout);
+  REQUIRE_FALSE(sections.has_value());
+  CHECK(sections.error().code == ErrorCode::LimitExceeded);
+}

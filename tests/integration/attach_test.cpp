@@ -80,8 +80,8 @@ TEST_CASE("A process that creates threads during the attach is not missed anywhe
   const TemporaryDirectory directory;
   BackgroundProcess target({.arguments = {target_path("thread_churn"), "1000000"}});
   REQUIRE(wait_until_it_is(target, "thread_churn"));
-  const Recording recording =
-      record_well(directory, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  const Recording recording = record_well(
+      directory, {.options = {"-d", "1"}, .pids = {target.pid()}, .frequency_hz = "4999"});
   CHECK(target.is_running());
   const LoadedProfile& profile = recording.profile();
   CHECK(profile.share_containing("churn_work") > 0.6);

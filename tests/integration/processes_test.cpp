@@ -81,7 +81,7 @@ TEST_CASE("A process that becomes another program keeps its thread, not its func
   const TemporaryDirectory directory;
   const Recording recording = record_well(
       directory, {.command = {target_path("exec_chain"), "0.4", target_path("exec_chain"), "0.6",
-                              target_path("spin"), "1.2"}});
+                              target_path("spin"), "2"}});
   const LoadedProfile& profile = recording.profile();
   CHECK(recording.summary().number("processes") == 1);
   REQUIRE(profile.thread_ids().size() == 1);

@@ -58,15 +58,19 @@ TEST_CASE("Known shares of time are found, leaf first", "[shares]") {
   CHECK(profile.share_of_samples(has_leaf_in_front) > 0.4);
 }
 
-TEST_CASE("A thread that never sleeps gets no idle markers", "[idle]") {
+TEST_CASE("An idle marker stands only where no sample follows for two periods", "[idle]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;
-  // At 101 Hz two periods are 20 ms: rarely does even a busy machine keep a thread waiting so long.
   const Recording recording =
       record_well(directory, {.command = {target_path("spin"), "2"}, .frequency_hz = "101"});
   const LoadedProfile& profile = recording.profile();
   CHECK(profile.busy_samples().size() > 100);
-  CHECK(profile.idle_markers() < profile.busy_samples().size() / 10);
+  // It never sleeps, but on a busy machine it may have to wait for a CPU.
+  constexpr int64_t kTwoPeriods_ns = 2'000'000'000 / 101;
+  for (size_t i = 0; i + 1 < profile.samples.size(); ++i) {
+    if (!profile.samples[i].stack.empty()) continue;
+    CHECK(profile.samples[i + 1].time_ns - profile.samples[i].time_ns >= kTwoPeriods_ns - 10'000);
+  }
 }
 
 TEST_CASE("Where a program sleeps there is an idle marker, and no work is drawn", "[idle]") {
@@ -88,7 +92,7 @@ TEST_CASE("Where a program sleeps there is an idle marker, and no work is drawn"
     if (!profile.samples[i].stack.empty()) CHECK(length_s < 0.15);
   }
   CHECK(idle_s > 1.0);
-  CHECK(busy_s > 0.4);
+  CHECK(busy_s > 0.1);
 }
 
 TEST_CASE("Each busy thread shows its own function under its own name", "[threads]") {
@@ -135,18 +139,19 @@ TEST_CASE("Attaching finds the threads that were there, and their names", "[thre
 TEST_CASE("2,000 short threads are all seen", "[churn]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;
-  const Recording recording =
-      record_well(directory, {.command = {target_path("thread_churn"), "2000"}});
+  // Each works somewhat less than a millisecond. The kernel's clock starts anew with every thread,
+  // so that one which ends within its first period has no sample: the period is a fifth of that.
+  const Recording recording = record_well(
+      directory, {.command = {target_path("thread_churn"), "2000"}, .frequency_hz = "4999"});
   CHECK(recording.result.standard_output == "2000 threads\n");
   CHECK(recording.summary().number("threads") == 2001);
   const LoadedProfile& profile = recording.profile();
   CHECK(profile.share_containing("churn_work") > 0.7);
-  // Each works about a millisecond, the period is one: most get a sample, and each its own thread.
   size_t with_work = 0;
   for (const std::string& id : profile.thread_ids()) {
     if (profile.share_containing("churn_work", id) > 0) ++with_work;
   }
-  CHECK(with_work > 400);
+  CHECK(with_work > 1500);
   CHECK(recording.summary().share_complete() > 0.95);
 }
 
@@ -180,17 +185,19 @@ TEST_CASE("A handler on an alternate signal stack: the walk goes on in what it i
   const Recording recording = record_well(directory, {.command = {target_path("altstack"), "1.5"}});
   const LoadedProfile& profile = recording.profile();
   CHECK(profile.share_containing("burn_in_handler") > 0.15);
-  const auto is_whole = [&](const LoadedSample& sample) {
+  const auto is_in_order = [&](const LoadedSample& sample) {
     const int burn = profile.index_of(sample, "burn_in_handler");
     if (burn < 0) return true;
     const int handler = profile.index_of(sample, "on_alarm");
     const int outside = profile.index_of(sample, "burn_outside");
-    const int main = profile.index_of(sample, "main");
     // Between the handler and what it interrupted lies the signal frame, and perhaps a clock.
-    return handler == burn + 1 && outside > handler + 1 && main == outside + 1;
+    return handler == burn + 1 && outside > handler + 1;
   };
-  CHECK(profile.share_of_samples(is_whole) > 0.97);
-  CHECK(recording.summary().share_complete() > 0.97);
+  CHECK(profile.share_of_samples(is_in_order) > 0.95);
+  // A sample holds one stack: the other one's memory is not in it, and nothing is made up.
+  const Summary& summary = recording.summary();
+  CHECK(summary.number("samples_complete") + summary.number("walk_ends/bad_memory") >
+        0.95 * summary.number("samples"));
 }
 
 TEST_CASE("Deep recursion is whole within what the kernel copies", "[deep]") {

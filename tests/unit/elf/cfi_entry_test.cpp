@@ -88,6 +88,13 @@ TEST_CASE("the return address column is a byte in version 1, an ULEB128 later") 
   const std::vector<uint8_t> column = {0x90, 0x00};  // 16, padded
   CHECK(status_with_cie({.version = 3, .return_column = column}) == RowStatus::Found);
   CHECK(status_with_cie({.return_column = {0x80}}) == RowStatus::Unsupported);
+  FrameBuilder high_byte({.is_eh_frame = false});
+  high_byte.cie({.augmentation = "",
+                 .augmentation_data = {},
+                 .return_column = {0x85},  // with the program's first byte, an ULEB128 of 5
+                 .program = {0x00, 0x0c, 7, 8}});
+  high_byte.fde(0x1000, 0x100);
+  CHECK(status_of(high_byte) == RowStatus::Unsupported);
   CHECK(status_with_cie({.version = 3, .return_column = {0x80, 0x01}}) == RowStatus::Unsupported);
 }
 
@@ -127,6 +134,9 @@ TEST_CASE("unknown letters, repeated ones, and operands without a length are ref
 
 TEST_CASE("augmentation data that the letters overrun is malformed, spare data is skipped") {
   CHECK(status_with_cie({.augmentation = "zPR", .augmentation_data = {0x00, 1, 2}}) ==
+        RowStatus::Malformed);
+  // The personality's four bytes end in the program.
+  CHECK(status_with_cie({.augmentation = "zRP", .augmentation_data = {0x00, 0x03, 1}}) ==
         RowStatus::Malformed);
   CHECK(status_with_cie({.augmentation_data = {0x00, 0xff, 0xff}}) == RowStatus::Found);
   CHECK(status_with_cie({.augmentation = "zRP", .augmentation_data = {0x00, 0x0f}}) ==
@@ -216,6 +226,15 @@ TEST_CASE("terminators and entries too short for an id are stepped over") {
   CHECK(status_of(builder, 0x3000) == RowStatus::Found);
 }
 
+TEST_CASE("an entry of the 64-bit format that is too short for its id is stepped over") {
+  FrameBuilder builder({.is_eh_frame = false});
+  builder.cie({.augmentation = "", .augmentation_data = {}});
+  builder.raw({0xff, 0xff, 0xff, 0xff, 7, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7});
+  builder.fde(0x1000, 0x100, kUsualProgram);
+  check_usual_row(builder);
+  CHECK(status_of(builder, 0x3000) == RowStatus::NoCfi);
+}
+
 TEST_CASE("an entry that reaches past the section ends the reading, not what was before") {
   for (const std::vector<uint8_t>& head :
        {std::vector<uint8_t>{0xf0, 0, 0, 0, 0, 0, 0, 0},
@@ -241,4 +260,11 @@ TEST_CASE("FDEs of no length, and those whose range wraps, cover nothing") {
   builder.fde(0x1000, 0x100, kUsualProgram);
   check_usual_row(builder);
   CHECK(status_of(builder, ~uint64_t{0}) == RowStatus::NoCfi);
+
+  FrameBuilder narrow({.is_64_bit = false});
+  narrow.cie();
+  narrow.fde(0xffff'fff0, 0x10);
+  narrow.fde(0xffff'ff00, 0x10);
+  CHECK(status_of(narrow, 0xffff'fff0) == RowStatus::NoCfi);
+  CHECK(status_of(narrow, 0xffff'ff00) == RowStatus::Found);
 }

@@ -1,4 +1,5 @@
 // A long recording is several files.
+#include "elf_identity.h"
 #include "prerequisites.h"
 #include "recording.h"
 #include "support/catch2.h"
@@ -118,4 +119,33 @@ TEST_CASE("Every figure that scripts may rely on is in the summary", "[summary]"
   CHECK(summary.number("profiler_peak_rss_bytes") > 1 << 20);
   CHECK(summary.number("unwind_ns_total") > 0);
   CHECK(summary.number("target_cpu_s") > 0.2);
+}
+
+TEST_CASE("Release, environment and platform: from the options, else the variables, else known",
+          "[metadata]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::vector<std::string> spin = {target_path("spin"), "0.2"};
+  const Recording plain = record_well(
+      directory,
+      {.command = spin, .environment = {{"SENTRY_RELEASE", ""}, {"SENTRY_ENVIRONMENT", ""}}});
+  const std::string build = identity_by_the_documented_rule(spin[0]).code_id.substr(0, 12);
+  CHECK(plain.profile().release == "spin@" + build);
+  CHECK(plain.profile().environment == "production");
+  CHECK(plain.profile().platform == "rust");
+
+  const std::map<std::string, std::string> variables = {{"SENTRY_RELEASE", "shop@1.2"},
+                                                        {"SENTRY_ENVIRONMENT", "staging"}};
+  const Recording told = record_well(directory, {.command = spin, .environment = variables});
+  CHECK(told.profile().release == "shop@1.2");
+  CHECK(told.profile().environment == "staging");
+
+  const Recording chosen = record_well(
+      directory,
+      {.options = {"--release", "shop@2", "--environment", "test", "--platform", "native"},
+       .command = spin,
+       .environment = variables});
+  CHECK(chosen.profile().release == "shop@2");
+  CHECK(chosen.profile().environment == "test");
+  CHECK(chosen.profile().platform == "native");
 }

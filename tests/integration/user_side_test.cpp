@@ -8,6 +8,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 using namespace sentry_prof::testing;
 
 namespace {
@@ -31,6 +35,60 @@ size_t files_in(const TemporaryDirectory& directory) {
   }
   return count;
 }
+
+// A program on a terminal of its own; what it shows there is kept.
+class TerminalSession {
+ public:
+  explicit TerminalSession(std::vector<std::string> arguments) {
+    std::vector<char*> pointers;
+    for (std::string& argument : arguments) pointers.push_back(argument.data());
+    pointers.push_back(nullptr);
+    pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
+    if (pid_ == 0) {
+      ::execvp(pointers[0], pointers.data());
+      ::_exit(127);
+    }
+  }
+  ~TerminalSession() {
+    if (!has_ended_) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    ::close(terminal_);
+  }
+  TerminalSession(const TerminalSession&) = delete;
+  TerminalSession& operator=(const TerminalSession&) = delete;
+
+  void type(const std::string& keys) { CHECK(::write(terminal_, keys.data(), keys.size()) > 0); }
+
+  // Reads until the text appears; false if the program ends or a minute passes before.
+  bool wait_for(std::string_view text) {
+    return wait_until([&] { return !read_more() || shown_.find(text) != std::string::npos; }, 60) &&
+           shown_.find(text) != std::string::npos;
+  }
+
+  int wait_for_end() {
+    wait_until([&] { return !read_more(); }, 60);
+    int status = 0;
+    has_ended_ = ::waitpid(pid_, &status, 0) == pid_;
+    return status;
+  }
+
+  const std::string& shown() const { return shown_; }
+
+ private:
+  bool read_more() {
+    char buffer[4096];
+    const ssize_t count = ::read(terminal_, buffer, sizeof buffer);
+    if (count > 0) shown_.append(buffer, static_cast<size_t>(count));
+    return count > 0;  // EIO: nobody has the terminal open any more
+  }
+
+  pid_t pid_ = -1;
+  int terminal_ = -1;
+  bool has_ended_ = false;
+  std::string shown_;
+};
 
 }  // namespace
 
@@ -270,4 +328,41 @@ TEST_CASE("A command that ignores SIGTERM does not keep the profile back", "[sig
   CHECK(LoadedProfile::load(directory.file("out.json")).busy_samples().size() > 50);
   profiler.send_signal(SIGTERM);
   CHECK(profiler.wait().status() == -SIGTERM);
+}
+
+TEST_CASE("^C on a terminal reaches the command once, and the profile is written", "[terminal]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string script =
+      "trap 'echo interrupted' INT; trap 'exit 9' TERM; echo ready; i=0; "
+      "while [ $i -lt 150000 ]; do i=$((i + 1)); done; exit 4";
+  TerminalSession session({sentry_prof_path(), "record", "-F", "997", "-o",
+                           directory.file("out.json"), "--", "sh", "-c", script});
+  REQUIRE(session.wait_for("ready"));
+  session.type("\x03");
+  const int status = session.wait_for_end();
+  INFO(session.shown());
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 4);
+  const size_t first = session.shown().find("interrupted");
+  REQUIRE(first != std::string::npos);
+  CHECK(session.shown().find("interrupted", first + 1) == std::string::npos);
+  CHECK(LoadedProfile::load(directory.file("out.json")).busy_samples().size() > 10);
+}
+
+TEST_CASE("A terminal shows a live line, a pipe does not", "[terminal]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::vector<std::string> arguments = {
+      sentry_prof_path(),  "record", "-o", directory.file("out.json"), "--",
+      target_path("spin"), "1"};
+  TerminalSession session(arguments);
+  CHECK(session.wait_for_end() == 0);
+  INFO(session.shown());
+  CHECK(session.shown().find(" samples  ") != std::string::npos);
+  CHECK(session.shown().find("\x1b[K") != std::string::npos);
+  const CommandResult piped = run_command({.arguments = arguments});
+  CHECK(piped.standard_error.find('\x1b') == std::string::npos);
+  CHECK(piped.standard_error.find('\r') == std::string::npos);
+  check_says(piped, "wrote");
 }

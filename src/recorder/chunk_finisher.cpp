@@ -1,12 +1,17 @@
 #include "recorder/chunk_finisher.h"
 
+#include "os/priority.h"
+
 #include <algorithm>
 #include <utility>
 
 namespace sentry_prof::recorder {
 
-ChunkFinisher::ChunkFinisher(ChunkSink& sink, profile::ClockAnchor clock)
-    : sink_(sink), clock_(clock), thread_([this] { run(); }) {}
+ChunkFinisher::ChunkFinisher(ChunkSink& sink, profile::ClockAnchor clock, int nice)
+    : sink_(sink), clock_(clock), thread_([this, nice] {
+        os::set_thread_nice(nice);
+        run();
+      }) {}
 
 ChunkFinisher::~ChunkFinisher() {
   if (thread_.joinable()) finish();

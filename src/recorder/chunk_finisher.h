@@ -43,7 +43,8 @@ class ChunkFinisher {
   // Functions that are remembered for "the five hottest"; rarer ones of a long run are forgotten.
   static constexpr size_t kMaxHotFunctions = 100'000;
 
-  ChunkFinisher(ChunkSink& sink, profile::ClockAnchor clock);
+  // The second thread runs with `nice`, whatever the first one has.
+  ChunkFinisher(ChunkSink& sink, profile::ClockAnchor clock, int nice);
   ~ChunkFinisher();
 
   // Recording thread. False if the queue is full; the job is dropped then.

@@ -2,6 +2,7 @@
 
 #include "os/clock.h"
 #include "os/file.h"
+#include "os/priority.h"
 #include "target/proc.h"
 
 #include <algorithm>
@@ -63,17 +64,19 @@ Result<RunResult> Recorder::attach(std::span<const int> pids) {
     pidfds.push_back(std::move(*pidfd));
   }
   begin_ns_ = os::monotonic_ns();
+  const os::RaisedPriority priority;
   if (auto ok = sampler_.attach(pids); !ok) return tl::unexpected(ok.error());
   for (int pid : pids) {
     // A process that ended since then has no maps any more; its samples say so themselves.
     if (auto snapshot = target::read_process(pid)) target.processes.on_snapshot(*snapshot);
   }
-  return run(target, static_cast<uint32_t>(pids.front()), std::move(ends));
+  return run(target, static_cast<uint32_t>(pids.front()), std::move(ends), priority.previous());
 }
 
 Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno) {
   Target target;
   begin_ns_ = os::monotonic_ns();
+  const os::RaisedPriority priority;  // the child was forked before
   if (auto ok = sampler_.attach_before_exec(child.pid()); !ok) return tl::unexpected(ok.error());
   auto released = child.release();
   if (!released) return tl::unexpected(released.error());
@@ -82,12 +85,13 @@ Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno
     return fail(exec_errno == ENOENT ? ErrorCode::NotFound : ErrorCode::PermissionDenied,
                 os::describe_errno(exec_errno));
   }
-  return run(target, static_cast<uint32_t>(child.pid()), Ends{{child.pidfd().get()}, &child});
+  return run(target, static_cast<uint32_t>(child.pid()), Ends{{child.pidfd().get()}, &child},
+             priority.previous());
 }
 
-RunResult Recorder::run(Target& target, uint32_t main_pid, Ends ends) {
+RunResult Recorder::run(Target& target, uint32_t main_pid, Ends ends, int normal_nice) {
   const profile::ClockAnchor clock{os::monotonic_ns(), os::unix_ns()};
-  ChunkFinisher finisher(sink_, clock);
+  ChunkFinisher finisher(sink_, clock, normal_nice);
   RecordingOptions options;
   options.chunk_ns = options_.chunk_ns;
   options.max_chunk_json_bytes = options_.max_chunk_json_bytes;

@@ -70,7 +70,7 @@ class Recorder {
     target::LaunchedChild* child = nullptr;
   };
 
-  RunResult run(Target& target, uint32_t main_pid, Ends ends);
+  RunResult run(Target& target, uint32_t main_pid, Ends ends, int normal_nice);
   void loop(Recording& recording, const Target& target, const Ends& ends, RunResult& result);
   void wait_for_events(const Ends& ends, uint64_t deadline_ns) const;
   bool is_time_to_stop(const Ends& ends, uint64_t deadline_ns, RunResult& result);

@@ -98,7 +98,7 @@ struct Fixture {
   target::ImageStore images{opener};
   target::ProcessTable processes{images};
   KeepingSink sink;
-  ChunkFinisher finisher{sink, {0, 0}};
+  ChunkFinisher finisher{sink, {0, 0}, 0};
   std::optional<Recording> recording;
   uint64_t records_seen = 0;
 };

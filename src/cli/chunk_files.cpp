@@ -15,6 +15,15 @@ namespace {
 
 constexpr std::string_view kSuffix = ".json";
 
+Result<void> write_to_file(const std::string& path, std::string_view bytes) {
+  auto file = os::AtomicFile::create(path);
+  if (!file) return tl::unexpected(file.error());
+  if (auto ok = file->write(bytes); !ok) return ok;
+  return file->commit();
+}
+
+}  // namespace
+
 Result<void> write_to_stdout(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
@@ -26,15 +35,6 @@ Result<void> write_to_stdout(std::string_view bytes) {
   }
   return {};
 }
-
-Result<void> write_to_file(const std::string& path, std::string_view bytes) {
-  auto file = os::AtomicFile::create(path);
-  if (!file) return tl::unexpected(file.error());
-  if (auto ok = file->write(bytes); !ok) return ok;
-  return file->commit();
-}
-
-}  // namespace
 
 std::string chunk_path(const std::string& path, uint32_t chunk_number) {
   if (chunk_number <= 1) return path;

@@ -5,6 +5,7 @@
 #include "sentry_prof/sentry.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sentry_prof::cli {
@@ -15,6 +16,9 @@ std::string chunk_path(const std::string& path, uint32_t chunk_number);
 // Where `-o` and the target's name lead: "-" stays, "dir/" and "" get NAME-PID.v2.json.
 std::string resolve_output(const std::string& output, const std::string& target_name, int pid,
                            SentryFormat format);
+
+// All of `bytes`, whatever standard output is.
+Result<void> write_to_stdout(std::string_view bytes);
 
 class ChunkFiles final : public recorder::ChunkSink {
  public:

@@ -47,6 +47,13 @@ std::vector<std::string> cut_command(std::vector<std::string>& arguments) {
   return command;
 }
 
+void complain_of_unknown(const std::string& argument) {
+  fmt::print(stderr, "sentry-prof: {} '{}'. {}\n",
+             argument.starts_with('-') ? "there is no option" : "unexpected", argument,
+             argument.starts_with('-') ? "Try: sentry-prof record --help"
+                                       : "The command to record goes behind '--'");
+}
+
 int run(int argc, char** argv) {
   std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   RecordOptions record_options;
@@ -62,12 +69,17 @@ int run(int argc, char** argv) {
       "Usage: sentry-prof record [OPTIONS] (-p PID[,PID]... | -- CMD ARG...)\n"));
   record->footer(kRecordExamples);
   add_record_options(*record, record_options);
+  record->allow_extras();  // told in our own words
 
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes its arguments from the back
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kWrongUsage;
+  }
+  if (const auto unknown = record->remaining(); !unknown.empty()) {
+    complain_of_unknown(unknown.front());
+    return kWrongUsage;
   }
   return record_command(std::move(record_options));
 }

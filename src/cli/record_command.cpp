@@ -101,6 +101,7 @@ sampling::SamplerOptions sampler_options(const RecordOptions& options) {
 }
 
 Result<void> write_summary(const RecordOptions& options, const std::string& json) {
+  if (options.summary == "-") return write_to_stdout(json);
   auto file = os::AtomicFile::create(options.summary);
   if (!file) return tl::unexpected(file.error());
   if (auto ok = file->write(json); !ok) return ok;
@@ -112,7 +113,8 @@ Result<void> check_outputs(const RecordOptions& options, const std::string& path
   if (path != "-") {
     if (auto ok = os::check_writable(path); !ok) return ok;
   }
-  return options.summary.empty() ? Result<void>{} : os::check_writable(options.summary);
+  if (options.summary.empty() || options.summary == "-") return {};
+  return os::check_writable(options.summary);
 }
 
 // Prints and writes what the run was. False if some output could not be written.

@@ -133,6 +133,10 @@ Result<void> complete(RecordOptions& options) {
                             "most {} with --format v1",
                             *options.chunk_s, longest_chunk_s(options.format)));
   }
+  if (options.summary == "-" && options.output == "-") {
+    return fail(ErrorCode::InvalidArgument,
+                "--output and --summary cannot both go to standard output");
+  }
   if (options.platform.empty()) {
     return fail(ErrorCode::InvalidArgument, "--platform: must not be empty");
   }

@@ -33,6 +33,20 @@ Result<os::Fd> open_pidfd(int pid) {
               fmt::format("process {}: {}", pid, os::describe_errno(error)));
 }
 
+// A process that has ended since has no maps any more; its samples say so themselves. But without
+// the right to read maps no sample could be unwound.
+Result<void> take_snapshot(int pid, target::ProcessTable& processes) {
+  auto snapshot = target::read_process(pid);
+  if (snapshot) {
+    processes.on_snapshot(*snapshot);
+  } else if (snapshot.error().code == ErrorCode::PermissionDenied) {
+    return fail(ErrorCode::PermissionDenied,
+                snapshot.error().message + ". Without its maps no stack can be unwound: run as " +
+                    "root, or with CAP_SYS_PTRACE");
+  }
+  return {};
+}
+
 // Whether each of the processes has ended.
 bool all_ended(const std::vector<int>& pidfds) {
   return std::all_of(pidfds.begin(), pidfds.end(), [](int fd) {
@@ -67,8 +81,7 @@ Result<RunResult> Recorder::attach(std::span<const int> pids) {
   const os::RaisedPriority priority;
   if (auto ok = sampler_.attach(pids); !ok) return tl::unexpected(ok.error());
   for (int pid : pids) {
-    // A process that ended since then has no maps any more; its samples say so themselves.
-    if (auto snapshot = target::read_process(pid)) target.processes.on_snapshot(*snapshot);
+    if (auto ok = take_snapshot(pid, target.processes); !ok) return tl::unexpected(ok.error());
   }
   return run(target, static_cast<uint32_t>(pids.front()), std::move(ends), priority.previous());
 }

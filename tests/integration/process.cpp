@@ -47,6 +47,26 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
   return result;
 }
 
+// Catch2's signal handlers are not for the child: a signal that comes before its exec shall end it.
+class SignalsHeldBack {
+ public:
+  SignalsHeldBack() {
+    sigset_t all;
+    sigfillset(&all);
+    ::sigprocmask(SIG_SETMASK, &all, &previous_);
+  }
+  ~SignalsHeldBack() { ::sigprocmask(SIG_SETMASK, &previous_, nullptr); }
+
+  // In the child.
+  void let_through_by_default() const {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+    ::sigprocmask(SIG_SETMASK, &previous_, nullptr);
+  }
+
+ private:
+  sigset_t previous_{};
+};
+
 [[noreturn]] void become(const Command& command, char** arguments, char** environment,
                          int output_fd, int error_fd) {
   ::setpgid(0, 0);
@@ -85,9 +105,11 @@ BackgroundProcess::BackgroundProcess(const Command& command)
   std::vector<std::string> environment = merged_environment(command.environment);
   const std::vector<char*> argument_pointers = pointers_to(arguments);
   const std::vector<char*> environment_pointers = pointers_to(environment);
+  const SignalsHeldBack signals;
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("fork failed");
   if (pid_ == 0) {
+    signals.let_through_by_default();
     become(command, const_cast<char**>(argument_pointers.data()),
            const_cast<char**>(environment_pointers.data()), output_fd_, error_fd_);
   }

@@ -40,6 +40,9 @@ class BackgroundProcess {
 
   pid_t pid() const { return pid_; }
   void send_signal(int signal) const;
+  // For what it may leave running: after wait() only while something does, or its id may be
+  // somebody else's.
+  void kill_group() const;
   bool is_running();
   // What it wrote so far.
   std::string standard_output() const;
@@ -51,7 +54,6 @@ class BackgroundProcess {
 
  private:
   bool poll_end();
-  void kill_group() const;
 
   pid_t pid_ = -1;
   bool has_ended_ = false;

@@ -315,8 +315,10 @@ TEST_CASE("SIGTERM goes on to the launched command, and all of it is written", "
 TEST_CASE("A command that ignores SIGTERM does not keep the profile back", "[signals]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;
-  BackgroundProcess profiler(record_command(
-      directory, {.command = {"sh", "-c", "trap '' TERM; echo ready; while :; do :; done"}}));
+  BackgroundProcess profiler(
+      record_command(directory, {.command = {"sh", "-c",
+                                             "trap '' TERM; echo ready; i=0; "
+                                             "while [ $i -lt 9000000 ]; do i=$((i + 1)); done"}}));
   REQUIRE(profiler.wait_for_output("ready"));
   sleep_for(0.5);
   profiler.send_signal(SIGTERM);
@@ -328,6 +330,7 @@ TEST_CASE("A command that ignores SIGTERM does not keep the profile back", "[sig
   CHECK(LoadedProfile::load(directory.file("out.json")).busy_samples().size() > 50);
   profiler.send_signal(SIGTERM);
   CHECK(profiler.wait().status() == -SIGTERM);
+  profiler.kill_group();  // the command, which goes on
 }
 
 TEST_CASE("^C on a terminal reaches the command once, and the profile is written", "[terminal]") {

@@ -31,13 +31,14 @@ static inline __attribute__((always_inline)) void burn(uint64_t iterations, uint
   uint64_t value = seed;
   for (uint64_t i = 0; i < iterations; ++i) {
     value = value * 6364136223846793005u + seed;
-    __asm__ volatile("" : "+r"(value));
-  }
 #ifdef TARGET_LEAVES_HAVE_FRAMES
-  // GCC gives a function that calls nothing no frame, whatever its options say, unless it is asked
-  // for its address.
-  __asm__ volatile("" : : "r"(__builtin_frame_address(0)));
+    // Compilers give a function that calls nothing no frame, or only around what needs it, whatever
+    // their options say: so the loop needs it.
+    __asm__ volatile("" : "+r"(value) : "r"(__builtin_frame_address(0)));
+#else
+    __asm__ volatile("" : "+r"(value));
 #endif
+  }
   g_sink = value;
 }
 

@@ -43,6 +43,19 @@ std::string chunk_path(const std::string& path, uint32_t chunk_number) {
   return fmt::format("{}.{}{}", stem, chunk_number, is_json ? kSuffix : "");
 }
 
+bool is_chunk_path(const std::string& path, const std::string& other) {
+  if (path == other) return true;
+  const std::string first = chunk_path(path, 2);
+  const size_t number = first.rfind('2');  // of FILE.2.json or FILE.2
+  const std::string_view tail = std::string_view(first).substr(number + 1);
+  if (other.size() < first.size() || !other.starts_with(first.substr(0, number)) ||
+      !other.ends_with(tail)) {
+    return false;
+  }
+  const std::string digits = other.substr(number, other.size() - number - tail.size());
+  return digits.find_first_not_of("0123456789") == std::string::npos;
+}
+
 std::string resolve_output(const std::string& output, const std::string& target_name, int pid,
                            SentryFormat format) {
   if (!output.empty() && output.back() != '/') return output;
@@ -58,11 +71,21 @@ Result<void> ChunkFiles::write(const Profile& profile, uint32_t chunk_number) {
                             "lower --frequency or shorter --chunk-seconds",
                             chunk_number, json.size(), limits::kMaxItem_bytes));
   }
-  if (path_ == "-") return write_to_stdout(json);
+  if (path_ == "-") {
+    auto written = write_to_stdout(json);
+    is_stdout_closed_ = !written;
+    return written;
+  }
   std::string path = chunk_path(path_, chunk_number);
   if (auto ok = write_to_file(path, json); !ok) return ok;
   written_.push_back(std::move(path));
   return {};
+}
+
+std::string ChunkFiles::left_by_earlier_run() const {
+  if (path_ == "-") return "";
+  std::string next = chunk_path(path_, static_cast<uint32_t>(written_.size()) + 1);
+  return ::access(next.c_str(), F_OK) == 0 ? next : "";
 }
 
 }  // namespace sentry_prof::cli

@@ -13,6 +13,9 @@ namespace sentry_prof::cli {
 // FILE.json, then FILE.2.json, FILE.3.json ...; a name without ".json" gets its number appended.
 std::string chunk_path(const std::string& path, uint32_t chunk_number);
 
+// Whether `other` is one of the names that chunk_path(path, ...) gives.
+bool is_chunk_path(const std::string& path, const std::string& other);
+
 // Where `-o` and the target's name lead: "-" stays, "dir/" and "" get NAME-PID.v2.json.
 std::string resolve_output(const std::string& output, const std::string& target_name, int pid,
                            SentryFormat format);
@@ -26,6 +29,9 @@ class ChunkFiles final : public recorder::ChunkSink {
   ChunkFiles(std::string path, SentryFormat format) : path_(std::move(path)), format_(format) {}
 
   Result<void> write(const Profile& profile, uint32_t chunk_number) override;
+  bool is_broken() const override { return is_stdout_closed_; }
+  // A file that looks like the next chunk of this recording but was there before; empty if none.
+  std::string left_by_earlier_run() const;
   // Paths of what was written, in order; the recording must be over.
   const std::vector<std::string>& written() const { return written_; }
 
@@ -33,6 +39,7 @@ class ChunkFiles final : public recorder::ChunkSink {
   std::string path_;
   SentryFormat format_;
   std::vector<std::string> written_;
+  bool is_stdout_closed_ = false;
 };
 
 }  // namespace sentry_prof::cli

@@ -1,6 +1,6 @@
 #include "cli/live_line.h"
 
-#include <cstdio>
+#include "cli/message.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -19,15 +19,14 @@ void LiveLine::show(const recorder::Progress& progress) {
   is_drawn_ = true;
   const double rate =
       progress.elapsed_s > 0 ? static_cast<double>(progress.samples) / progress.elapsed_s : 0;
-  fmt::print(stderr, "\r\x1b[K{:.1f} s  {} samples  {:.0f}/s  {} threads  {} lost",
-             progress.elapsed_s, progress.samples, rate, progress.threads, progress.lost);
-  std::fflush(stderr);
+  print(fmt::format("\r\x1b[K{:.1f} s  {} samples  {:.0f}/s  {} threads  {} lost",
+                    progress.elapsed_s, progress.samples, rate, progress.threads, progress.lost));
 }
 
 void LiveLine::clear() {
   if (!is_drawn_) return;
   is_drawn_ = false;
-  std::fputs("\r\x1b[K", stderr);
+  print("\r\x1b[K");
 }
 
 }  // namespace sentry_prof::cli

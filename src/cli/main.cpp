@@ -1,19 +1,19 @@
 // sentry-prof: arguments in, calls out, exit code.
 
 #include "cli/exit_code.h"
+#include "cli/message.h"
 #include "cli/record_command.h"
 #include "cli/record_options.h"
 #include "os/standard_streams.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <exception>
 #include <memory>
 #include <new>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -47,11 +47,16 @@ std::vector<std::string> cut_command(std::vector<std::string>& arguments) {
   return command;
 }
 
-void complain_of_unknown(const std::string& argument) {
-  fmt::print(stderr, "sentry-prof: {} '{}'. {}\n",
-             argument.starts_with('-') ? "there is no option" : "unexpected", argument,
-             argument.starts_with('-') ? "Try: sentry-prof record --help"
-                                       : "The command to record goes behind '--'");
+int usage_error(const std::string& message, const char* where_to_look) {
+  complain(message + ". Try: sentry-prof " + where_to_look + "--help");
+  return kWrongUsage;
+}
+
+int complain_of_unknown(const std::string& argument) {
+  if (argument.starts_with('-'))
+    return usage_error("there is no option '" + argument + "'", "record ");
+  complain("unexpected '" + argument + "'. The command to record goes behind '--'");
+  return kWrongUsage;
 }
 
 int run(int argc, char** argv) {
@@ -75,11 +80,13 @@ int run(int argc, char** argv) {
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kDone : kWrongUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (app.get_subcommands().empty())
+      return usage_error("there is no command given but 'record'", "");
+    return usage_error(error.what(), "record ");
   }
   if (const auto unknown = record->remaining(); !unknown.empty()) {
-    complain_of_unknown(unknown.front());
-    return kWrongUsage;
+    return complain_of_unknown(unknown.front());
   }
   return record_command(std::move(record_options));
 }
@@ -92,14 +99,15 @@ int main(int argc, char** argv) {
   using namespace sentry_prof::cli;
   sentry_prof::os::ensure_standard_fds();
   if (::getauxval(AT_SECURE) != 0 && ::getuid() != ::geteuid()) {
-    std::fputs("sentry-prof: must not be installed setuid; use sudo, or give it CAP_PERFMON\n",
-               stderr);
+    complain("must not be installed setuid; use sudo, or give it CAP_PERFMON");
     return kOwnFailure;
   }
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    std::fputs("sentry-prof: out of memory\n", stderr);
-    return kOwnFailure;
+    complain("out of memory");
+  } catch (const std::exception& error) {
+    complain(std::string("unexpected: ") + error.what());
   }
+  return kOwnFailure;
 }

@@ -1,10 +1,12 @@
 #include "cli/record_command.h"
 
 #include "base/ids.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "cli/chunk_files.h"
 #include "cli/exit_code.h"
 #include "cli/live_line.h"
+#include "cli/message.h"
 #include "os/file.h"
 #include "os/signals.h"
 #include "os/system_info.h"
@@ -30,12 +32,6 @@ namespace {
 // it does not know yet (symbol names).
 constexpr uint64_t kMaxChunkJson_bytes = limits::kMaxItem_bytes / 5 * 4;
 
-void complain(std::string_view message) {
-  fmt::print(stderr, "sentry-prof: {}\n", printable_utf8(message));
-}
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
-
 // The executable of a running process; empty where the link may not be read.
 std::string executable_of(int pid) {
   std::string path(4096, '\0');
@@ -53,7 +49,7 @@ std::string name_of_process(int pid, const std::string& executable) {
   constexpr size_t kCommBytes = 15;
   const auto comm = os::read_small_file(fmt::format("/proc/{}/comm", pid), 4096);
   std::string name = comm ? comm->substr(0, comm->find('\n')) : "";
-  const std::string file_name = base_name(executable);
+  const std::string file_name(base_name(executable));
   if (name.empty() || (name.size() == kCommBytes && file_name.starts_with(name))) name = file_name;
   for (char& c : name) {
     if (c == '/' || static_cast<unsigned char>(c) < ' ') c = '_';
@@ -112,8 +108,15 @@ Result<void> write_summary(const RecordOptions& options, const std::string& json
 Result<void> check_outputs(const RecordOptions& options, const std::string& path) {
   if (path != "-") {
     if (auto ok = os::check_writable(path); !ok) return ok;
+    if (os::others_can_replace(path)) {
+      complain("warning: other users may write to the directory of " + path);
+    }
   }
   if (options.summary.empty() || options.summary == "-") return {};
+  if (is_chunk_path(path, options.summary)) {
+    return fail(ErrorCode::InvalidArgument,
+                "--summary " + options.summary + " is the name of a chunk's file, too");
+  }
   return os::check_writable(options.summary);
 }
 
@@ -121,8 +124,10 @@ Result<void> check_outputs(const RecordOptions& options, const std::string& path
 bool report(const RecordOptions& options, const recorder::RunFigures& figures,
             const ChunkFiles& files) {
   if (!options.is_quiet) {
-    std::fputs(recorder::summary_text(figures, files.written(), options.is_verbose).c_str(),
-               stderr);
+    print(recorder::summary_text(figures, files.written(), options.is_verbose));
+    if (const std::string left = files.left_by_earlier_run(); !left.empty()) {
+      print("  note      " + printable_utf8(left) + " is of an earlier recording\n");
+    }
   }
   for (const std::string& error : figures.write_errors) complain(error);
   bool is_written = figures.write_errors.empty();
@@ -156,6 +161,7 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
     complain(run.error().message);
     return kAnswerIsNo;
   }
+  signals.let_next_one_kill();
   if (!report(options, run->figures, files)) return kInputOutput;
   if (run->reason == recorder::StopReason::Signal) os::die_by_signal(run->signal);
   return run->figures.chunks_written > 0 ? kDone : kAnswerIsNo;
@@ -178,8 +184,9 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
     complain(child.error().message);
     return kOwnFailure;
   }
-  const std::string path = resolve_output(options.output, base_name(options.command.front()),
-                                          child->pid(), options.format);
+  const std::string path =
+      resolve_output(options.output, std::string(base_name(options.command.front())), child->pid(),
+                     options.format);
   if (auto ok = check_outputs(options, path); !ok) {
     complain(ok.error().message);
     return kOwnFailure;
@@ -201,7 +208,7 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
   if (run->reason != recorder::StopReason::TargetEnded && !options.is_quiet) {
     complain(fmt::format("the recording is over, the command goes on (process {})", child->pid()));
   }
-  const auto status = child->wait();
+  const auto status = recorder.wait_for_end_of(*child);
   if (!is_written || !status) return kOwnFailure;
   return exit_code_of(*status);
 }

@@ -23,7 +23,14 @@ std::string environment_variable(const char* name) {
 // words.
 template <typename T>
 CLI::Validator in_range(T low, T high) {
-  return CLI::Range(low, high).description("");
+  return CLI::Validator(
+      [low, high](const std::string& text) {
+        T value{};
+        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high)
+          return std::string();
+        return fmt::format("'{}' is not a number from {} to {}", text, low, high);
+      },
+      "");
 }
 // An option whose words stand for the values of an enumeration.
 template <typename Enum>

@@ -3,18 +3,36 @@
 #include "os/priority.h"
 
 #include <algorithm>
+#include <chrono>
+#include <new>
+#include <system_error>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace sentry_prof::recorder {
 
-ChunkFinisher::ChunkFinisher(ChunkSink& sink, profile::ClockAnchor clock, int nice)
-    : sink_(sink), clock_(clock), thread_([this, nice] {
-        os::set_thread_nice(nice);
-        run();
-      }) {}
+Result<std::unique_ptr<ChunkFinisher>> ChunkFinisher::start(ChunkSink& sink,
+                                                            profile::ClockAnchor clock, int nice) {
+  std::unique_ptr<ChunkFinisher> finisher(new ChunkFinisher(sink, clock));
+  try {
+    finisher->thread_ = std::thread([self = finisher.get(), nice] {
+      os::set_thread_nice(nice);
+      self->run();
+    });
+  } catch (const std::system_error& error) {
+    return fail(ErrorCode::LimitExceeded,
+                fmt::format("no second thread can be started ({}). Raise the limit of processes "
+                            "(ulimit -u, TasksMax= of a service)",
+                            error.what()));
+  }
+  return finisher;
+}
 
 ChunkFinisher::~ChunkFinisher() {
-  if (thread_.joinable()) finish();
+  if (!thread_.joinable()) return;
+  is_finished_within(0);
+  thread_.join();
 }
 
 bool ChunkFinisher::submit(ChunkJob job) {
@@ -27,27 +45,32 @@ bool ChunkFinisher::submit(ChunkJob job) {
   return true;
 }
 
-FinishedFigures ChunkFinisher::finish() {
-  {
-    std::lock_guard lock(mutex_);
-    is_ending_ = true;
-  }
-  wake_.notify_one();
+bool ChunkFinisher::is_finished_within(uint64_t wait_ns) {
+  std::unique_lock lock(mutex_);
+  is_ending_ = true;
+  wake_.notify_all();
+  return wake_.wait_for(lock, std::chrono::nanoseconds(wait_ns), [this] { return is_finished_; });
+}
+
+FinishedFigures ChunkFinisher::take_figures() {
   thread_.join();
   sort_hottest();
   return std::move(figures_);
 }
 
 void ChunkFinisher::run() {
+  std::unique_lock lock(mutex_);
   for (;;) {
-    std::unique_lock lock(mutex_);
     wake_.wait(lock, [this] { return is_ending_ || !queue_.empty(); });
-    if (queue_.empty()) return;
+    if (queue_.empty()) break;
     ChunkJob job = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
     process(std::move(job));
+    lock.lock();
   }
+  is_finished_ = true;
+  wake_.notify_all();
 }
 
 void ChunkFinisher::process(ChunkJob job) {
@@ -58,19 +81,33 @@ void ChunkFinisher::process(ChunkJob job) {
     figures_.samples_too_small += samples;
     return;
   }
-  SymbolFrameNames names(std::move(job.images));
-  const Profile profile = profile::finish_chunk(std::move(job.chunk), job.session, clock_,
-                                                job.main_pid, names, placer_);
-  count_leaves(profile);
+  try {
+    SymbolFrameNames names(std::move(job.images));
+    write(profile::finish_chunk(std::move(job.chunk), job.session, clock_, job.main_pid, names,
+                                placer_),
+          samples, markers);
+  } catch (const std::bad_alloc&) {
+    figures_.samples_not_written += samples;
+    note_error("out of memory while finishing a chunk");
+  }
+}
+
+void ChunkFinisher::write(const Profile& profile, uint64_t samples, uint64_t markers) {
   const auto written = sink_.write(profile, figures_.chunks_written + 1);
   if (!written) {
     figures_.samples_not_written += samples;
-    figures_.write_errors.push_back(written.error().message);
+    note_error(written.error().message);
+    sink_is_broken_ = sink_.is_broken();
     return;
   }
   ++figures_.chunks_written;
   figures_.samples_written += samples;
   figures_.idle_markers_written += markers;
+  count_leaves(profile);
+}
+
+void ChunkFinisher::note_error(const std::string& message) {
+  if (figures_.write_errors.size() < kMaxWriteErrors) figures_.write_errors.push_back(message);
 }
 
 void ChunkFinisher::count_leaves(const Profile& profile) {

@@ -7,9 +7,11 @@
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -24,7 +26,7 @@ struct ChunkJob {
   uint32_t main_pid = 0;
 };
 
-// What became of the chunks; read it after finish().
+// What became of the chunks.
 struct FinishedFigures {
   uint64_t samples_written = 0;
   uint64_t idle_markers_written = 0;
@@ -32,7 +34,7 @@ struct FinishedFigures {
   uint32_t chunks_too_small = 0;
   uint64_t samples_too_small = 0;
   uint64_t samples_not_written = 0;
-  std::vector<std::string> write_errors;
+  std::vector<std::string> write_errors;  // no more than ChunkFinisher::kMaxWriteErrors
   std::vector<HotFunction> hottest;
 };
 
@@ -42,18 +44,30 @@ class ChunkFinisher {
   static constexpr size_t kMaxQueued = 8;
   // Functions that are remembered for "the five hottest"; rarer ones of a long run are forgotten.
   static constexpr size_t kMaxHotFunctions = 100'000;
+  // A full disk fails every chunk of a long run in the same way.
+  static constexpr size_t kMaxWriteErrors = 10;
 
-  // The second thread runs with `nice`, whatever the first one has.
-  ChunkFinisher(ChunkSink& sink, profile::ClockAnchor clock, int nice);
+  // The second thread runs with `nice`, whatever the calling one has. LimitExceeded if no thread
+  // can be started.
+  static Result<std::unique_ptr<ChunkFinisher>> start(ChunkSink& sink, profile::ClockAnchor clock,
+                                                      int nice);
   ~ChunkFinisher();
 
   // Recording thread. False if the queue is full; the job is dropped then.
   bool submit(ChunkJob job);
-  // Waits until all is written, ends the thread.
-  FinishedFigures finish();
+  // Whether the sink said that it is broken.
+  bool sink_is_broken() const { return sink_is_broken_; }
+
+  // No more jobs. True once all are written, false after `wait_ns`; call again then.
+  bool is_finished_within(uint64_t wait_ns);
+  // After is_finished_within said true.
+  FinishedFigures take_figures();
 
  private:
+  ChunkFinisher(ChunkSink& sink, profile::ClockAnchor clock) : sink_(sink), clock_(clock) {}
   void run();
+  void write(const Profile& profile, uint64_t samples, uint64_t markers);
+  void note_error(const std::string& message);
   void process(ChunkJob job);
   void count_leaves(const Profile& profile);
   void sort_hottest();
@@ -68,6 +82,8 @@ class ChunkFinisher {
   std::condition_variable wake_;
   std::deque<ChunkJob> queue_;
   bool is_ending_ = false;
+  bool is_finished_ = false;
+  std::atomic<bool> sink_is_broken_ = false;
   std::thread thread_;
 };
 

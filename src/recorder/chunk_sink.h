@@ -13,6 +13,9 @@ class ChunkSink {
   virtual ~ChunkSink() = default;
   // Called on the finishing thread, in order. `chunk_number` counts written chunks from 1.
   virtual Result<void> write(const Profile& profile, uint32_t chunk_number) = 0;
+  // No further chunk can be written (a closed pipe): recording on would be for nothing. Asked on
+  // the finishing thread after a failed write.
+  virtual bool is_broken() const { return false; }
 };
 
 }  // namespace sentry_prof::recorder

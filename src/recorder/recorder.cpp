@@ -6,6 +6,7 @@
 #include "target/proc.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,8 +19,8 @@ namespace sentry_prof::recorder {
 
 namespace {
 
-// The rings hold at least a quarter of a second, so ten looks a second are enough; their watermark
-// wakes us earlier should they fill faster than expected.
+// The rings are sized for a quarter of a second of samples, as far as the memory limits allow;
+// their watermark wakes us earlier should they fill faster than in this time.
 constexpr uint64_t kPollInterval_ns = 100'000'000;
 // The sampler holds back events that the kernel may still be writing; only what is older than this
 // is sure to have been handed on.
@@ -62,34 +63,35 @@ Recorder::Recorder(RecorderOptions options, sampling::Sampler& sampler,
                    std::function<void(const Progress&)> show_progress)
     : options_(std::move(options)),
       sampler_(sampler),
-      signals_(signals),
+      signal_set_(signals),
+      signals_(signals, SignalPolicy::kNoChild),
       sink_(sink),
       show_progress_(std::move(show_progress)) {}
 
 Result<RunResult> Recorder::attach(std::span<const int> pids) {
-  Target target;
-  std::vector<os::Fd> pidfds;
-  Ends ends;
+  auto run = prepare();
+  if (!run) return tl::unexpected(run.error());
   for (int pid : pids) {
     if (auto ok = target::check_is_profilable(pid); !ok) return tl::unexpected(ok.error());
     auto pidfd = open_pidfd(pid);
     if (!pidfd) return tl::unexpected(pidfd.error());
-    ends.pidfds.push_back(pidfd->get());
-    pidfds.push_back(std::move(*pidfd));
+    (*run)->pidfds.push_back(pidfd->get());
+    (*run)->own_pidfds.push_back(std::move(*pidfd));
   }
   begin_ns_ = os::monotonic_ns();
-  const os::RaisedPriority priority;
   if (auto ok = sampler_.attach(pids); !ok) return tl::unexpected(ok.error());
   for (int pid : pids) {
-    if (auto ok = take_snapshot(pid, target.processes); !ok) return tl::unexpected(ok.error());
+    if (auto ok = take_snapshot(pid, (*run)->processes); !ok) return tl::unexpected(ok.error());
   }
-  return run(target, static_cast<uint32_t>(pids.front()), std::move(ends), priority.previous());
+  return record(**run, static_cast<uint32_t>(pids.front()));
 }
 
 Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno) {
-  Target target;
+  auto run = prepare();
+  if (!run) return tl::unexpected(run.error());
+  signals_ = SignalPolicy(signal_set_, child.pid());
+  (*run)->pidfds.push_back(child.pidfd().get());
   begin_ns_ = os::monotonic_ns();
-  const os::RaisedPriority priority;  // the child was forked before
   if (auto ok = sampler_.attach_before_exec(child.pid()); !ok) return tl::unexpected(ok.error());
   auto released = child.release();
   if (!released) return tl::unexpected(released.error());
@@ -98,13 +100,30 @@ Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno
     return fail(exec_errno == ENOENT ? ErrorCode::NotFound : ErrorCode::PermissionDenied,
                 os::describe_errno(exec_errno));
   }
-  return run(target, static_cast<uint32_t>(child.pid()), Ends{{child.pidfd().get()}, &child},
-             priority.previous());
+  return record(**run, static_cast<uint32_t>(child.pid()));
 }
 
-RunResult Recorder::run(Target& target, uint32_t main_pid, Ends ends, int normal_nice) {
-  const profile::ClockAnchor clock{os::monotonic_ns(), os::unix_ns()};
-  ChunkFinisher finisher(sink_, clock, normal_nice);
+Result<int> Recorder::wait_for_end_of(target::LaunchedChild& child) {
+  while (!all_ended({child.pidfd().get()})) {
+    std::array<pollfd, 2> entries = {
+        {{signal_set_.fd(), POLLIN, 0}, {child.pidfd().get(), POLLIN, 0}}};
+    ::poll(entries.data(), entries.size(), -1);
+    signals_.while_finishing();
+  }
+  return child.wait();
+}
+
+// Everything that can fail before the target notices anything.
+Result<std::unique_ptr<Recorder::Run>> Recorder::prepare() {
+  auto run = std::make_unique<Run>();
+  const int normal_nice = run->priority.previous();
+  auto finisher = ChunkFinisher::start(sink_, {os::monotonic_ns(), os::unix_ns()}, normal_nice);
+  if (!finisher) return tl::unexpected(finisher.error());
+  run->finisher = std::move(*finisher);
+  return run;
+}
+
+RunResult Recorder::record(Run& run, uint32_t main_pid) {
   RecordingOptions options;
   options.chunk_ns = options_.chunk_ns;
   options.max_chunk_json_bytes = options_.max_chunk_json_bytes;
@@ -114,40 +133,43 @@ RunResult Recorder::run(Target& target, uint32_t main_pid, Ends ends, int normal
   options.main_pid = main_pid;
   options.main_executable = options_.main_executable;
   options.reread_process = [](uint32_t pid) { return target::read_process(static_cast<int>(pid)); };
-  Recording recording(std::move(options), target.processes, target.images, finisher, begin_ns_);
+  Recording recording(std::move(options), run.processes, run.images, *run.finisher, begin_ns_);
 
   RunResult result;
-  loop(recording, target, ends, result);
+  result.reason = loop(recording, run);
+  result.signal = signals_.ending_signal();
   sampler_.stop();
   const uint64_t end_ns = os::monotonic_ns();
   sampler_.drain(recording, true);
   recording.finish(end_ns);
-  fill_in(result.figures, recording, finisher.finish(), target);
+  while (!run.finisher->is_finished_within(kPollInterval_ns)) signals_.while_finishing();
+  fill_in(result.figures, recording, run);
   result.figures.duration_s = static_cast<double>(end_ns - begin_ns_) / 1e9;
   return result;
 }
 
-void Recorder::loop(Recording& recording, const Target& target, const Ends& ends,
-                    RunResult& result) {
+StopReason Recorder::loop(Recording& recording, const Run& run) {
   const uint64_t deadline_ns = options_.duration_s
                                    ? begin_ns_ + static_cast<uint64_t>(*options_.duration_s * 1e9)
                                    : UINT64_MAX;
-  for (bool is_over = false; !is_over;) {
-    wait_for_events(ends, deadline_ns);
-    is_over = is_time_to_stop(ends, deadline_ns, result);
+  for (;;) {
+    wait_for_events(run, deadline_ns);
+    const auto reason = reason_to_stop(run, deadline_ns);
+    if (reason) return *reason;
     const uint64_t now_ns = os::monotonic_ns();
     sampler_.drain(recording, false);
     recording.on_time(now_ns - kSettled_ns);
     show_progress_({static_cast<double>(now_ns - begin_ns_) / 1e9, recording.figures().samples,
                     sampler_.stats().lost_samples + sampler_.stats().lost_records,
-                    target.processes.thread_count()});
+                    run.processes.thread_count()});
   }
 }
 
-void Recorder::wait_for_events(const Ends& ends, uint64_t deadline_ns) const {
-  std::vector<pollfd> entries = {{signals_.fd(), POLLIN, 0}};
-  for (int fd : ends.pidfds) {
-    if (ends.pidfds.size() == 1 || !all_ended({fd})) entries.push_back({fd, POLLIN, 0});
+void Recorder::wait_for_events(const Run& run, uint64_t deadline_ns) const {
+  std::vector<pollfd> entries = {{signal_set_.fd(), POLLIN, 0}};
+  for (int fd : run.pidfds) {
+    // Of several targets those that have ended stay readable for ever.
+    if (run.pidfds.size() == 1 || !all_ended({fd})) entries.push_back({fd, POLLIN, 0});
   }
   for (int fd : sampler_.poll_fds()) entries.push_back({fd, POLLIN, 0});
   const uint64_t now_ns = os::monotonic_ns();
@@ -157,30 +179,16 @@ void Recorder::wait_for_events(const Ends& ends, uint64_t deadline_ns) const {
   ::ppoll(entries.data(), entries.size(), &timeout, nullptr);
 }
 
-bool Recorder::is_time_to_stop(const Ends& ends, uint64_t deadline_ns, RunResult& result) {
-  while (const auto signal = signals_.take()) {
-    if (ends.child == nullptr || ++interrupts_ > 1) {
-      result.reason = StopReason::Signal;
-      result.signal = signal->number;
-      signals_.let_next_one_kill();
-      return true;
-    }
-    // A ^C of the terminal has reached the command already; anything else was meant for it too.
-    if (!signal->is_from_terminal) ::kill(ends.child->pid(), signal->number);
-  }
-  if (all_ended(ends.pidfds)) {
-    result.reason = StopReason::TargetEnded;
-    return true;
-  }
-  if (os::monotonic_ns() >= deadline_ns) {
-    result.reason = StopReason::DurationOver;
-    return true;
-  }
-  return false;
+std::optional<StopReason> Recorder::reason_to_stop(const Run& run, uint64_t deadline_ns) {
+  if (signals_.ends_recording()) return StopReason::Signal;
+  if (all_ended(run.pidfds)) return StopReason::TargetEnded;
+  if (os::monotonic_ns() >= deadline_ns) return StopReason::DurationOver;
+  if (run.finisher->sink_is_broken()) return StopReason::OutputBroken;
+  return std::nullopt;
 }
 
-void Recorder::fill_in(RunFigures& figures, const Recording& recording, FinishedFigures finished,
-                       const Target& target) const {
+void Recorder::fill_in(RunFigures& figures, const Recording& recording, Run& run) const {
+  FinishedFigures finished = run.finisher->take_figures();
   figures.sample = recording.figures();
   figures.sampler = sampler_.stats();
   figures.setup = sampler_.setup();
@@ -191,7 +199,7 @@ void Recorder::fill_in(RunFigures& figures, const Recording& recording, Finished
   figures.chunks_too_small = finished.chunks_too_small;
   figures.write_errors = std::move(finished.write_errors);
   figures.hottest = std::move(finished.hottest);
-  figures.image_problems = target.images.problems();
+  figures.image_problems = run.images.problems();
   // PERF_RECORD_LOST does not say what was lost; samples are by far the largest records.
   figures.sample.loss(Loss::RingFull) = figures.sampler.lost_samples + figures.sampler.lost_records;
   figures.sample.loss(Loss::Undecodable) = figures.sampler.undecodable_samples;
@@ -199,9 +207,9 @@ void Recorder::fill_in(RunFigures& figures, const Recording& recording, Finished
   figures.sample.loss(Loss::OutsideProcess) = figures.sampler.outside_samples;
   figures.sample.loss(Loss::ChunkTooSmall) = finished.samples_too_small;
   figures.sample.loss(Loss::ChunkNotWritten) = finished.samples_not_written;
-  figures.threads = target.processes.thread_count();
-  figures.processes = target.processes.process_count();
-  figures.images = target.images.size();
+  figures.threads = run.processes.thread_count();
+  figures.processes = run.processes.process_count();
+  figures.images = run.images.size();
   figures.requested_hz = options_.frequency_hz;
   figures.profiler_cpu_s = os::own_cpu_seconds();
   figures.profiler_peak_rss_bytes = os::own_peak_rss_bytes();

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "os/fd.h"
+#include "os/priority.h"
 #include "os/signals.h"
 #include "recorder/chunk_sink.h"
 #include "recorder/figures.h"
 #include "recorder/recording.h"
+#include "recorder/signal_policy.h"
 #include "sampling/sampler.h"
 #include "target/launch.h"
 #include "target/proc.h"
@@ -28,7 +30,7 @@ struct RecorderOptions {
   std::string main_executable;
 };
 
-enum class StopReason : uint8_t { TargetEnded, DurationOver, Signal };
+enum class StopReason : uint8_t { TargetEnded, DurationOver, Signal, OutputBroken };
 
 // What the live line shows.
 struct Progress {
@@ -52,38 +54,40 @@ class Recorder {
   // Records running processes until they end, a signal comes or the time is over. Gone,
   // PermissionDenied and so on only if nothing could be attached to.
   Result<RunResult> attach(std::span<const int> pids);
-  // Records a command from its exec to its end. `child` has not been released yet. SIGINT is the
-  // command's business (the terminal sends it to both), other signals are passed on to it; a second
-  // one ends the recording. A command that outlives the duration goes on undisturbed.
+  // Records a command from its exec to its end. `child` has not been released yet. A command that
+  // outlives the recording goes on undisturbed.
   // NotFound / PermissionDenied with the errno in `exec_errno` if its exec failed.
   // The child is not waited for: its status is the caller's to take.
   Result<RunResult> launch(target::LaunchedChild& child, int& exec_errno);
+  // Waits for a command that was launched, passing signals on to it: its wait status.
+  Result<int> wait_for_end_of(target::LaunchedChild& child);
 
  private:
-  struct Target {
+  // What one run needs, in the order in which it is taken down.
+  struct Run {
+    os::RaisedPriority priority;
     std::unique_ptr<target::ImageOpener> opener = target::make_proc_opener();
     target::ImageStore images{*opener};
     target::ProcessTable processes{images};
-  };
-  struct Ends {               // what ends the loop, besides time and signals
-    std::vector<int> pidfds;  // all of these readable
-    target::LaunchedChild* child = nullptr;
+    std::unique_ptr<ChunkFinisher> finisher;
+    std::vector<os::Fd> own_pidfds;
+    std::vector<int> pidfds;  // of the targets; when all are readable the run is over
   };
 
-  RunResult run(Target& target, uint32_t main_pid, Ends ends, int normal_nice);
-  void loop(Recording& recording, const Target& target, const Ends& ends, RunResult& result);
-  void wait_for_events(const Ends& ends, uint64_t deadline_ns) const;
-  bool is_time_to_stop(const Ends& ends, uint64_t deadline_ns, RunResult& result);
-  void fill_in(RunFigures& figures, const Recording& recording, FinishedFigures finished,
-               const Target& target) const;
+  Result<std::unique_ptr<Run>> prepare();
+  RunResult record(Run& run, uint32_t main_pid);
+  StopReason loop(Recording& recording, const Run& run);
+  void wait_for_events(const Run& run, uint64_t deadline_ns) const;
+  std::optional<StopReason> reason_to_stop(const Run& run, uint64_t deadline_ns);
+  void fill_in(RunFigures& figures, const Recording& recording, Run& run) const;
 
   RecorderOptions options_;
   sampling::Sampler& sampler_;
-  const os::SignalSet& signals_;
+  const os::SignalSet& signal_set_;
+  SignalPolicy signals_;
   ChunkSink& sink_;
   std::function<void(const Progress&)> show_progress_;
   uint64_t begin_ns_ = 0;
-  unsigned interrupts_ = 0;  // signals that were left to the launched command
 };
 
 }  // namespace sentry_prof::recorder

@@ -1,5 +1,6 @@
 #include "recorder/recording.h"
 
+#include "base/path.h"
 #include "os/clock.h"
 #include "recorder/register_mapping.h"
 
@@ -15,6 +16,7 @@ constexpr uint32_t kSamplesPerSizeCheck = 256;
 // Maps of a process are read again at most after one second, then two, four ...
 constexpr uint64_t kFirstReread_ns = 1'000'000'000;
 constexpr size_t kMaxRereads = 4096;
+constexpr uint64_t kFreshSample_ns = 300'000'000;
 // A session's release names the build by as much of its build id as people compare.
 constexpr size_t kReleaseBuildIdDigits = 12;
 
@@ -31,8 +33,6 @@ target::MappingFacts facts_of(const sampling::MapEvent& map) {
   facts.path = map.path;
   return facts;
 }
-
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 }  // namespace
 
@@ -60,6 +60,7 @@ void Recording::on_time(uint64_t time_ns) {
   // Chunks in which nothing happened are passed over at once, however many they are.
   const uint64_t empty_chunks = (time_ns - chunk_end_ns_) / options_.chunk_ns;
   chunk_end_ns_ += (empty_chunks + 1) * options_.chunk_ns;
+  if (empty_chunks > 0) builder_ = profile::ChunkBuilder(chunk_end_ns_ - options_.chunk_ns);
 }
 
 void Recording::finish(uint64_t end_ns) {
@@ -90,7 +91,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   }
   ++figures_.walk_ends[static_cast<size_t>(stack.end)];
   collect_frames(stack, sample.pid, modules);
-  keep(time_ns, thread_record(sample.pid, sample.tid), sample.tid);
+  keep(time_ns, thread_record(sample.pid, sample.tid, time_ns), sample.tid);
 }
 
 unwind::Walk Recording::walk(const sampling::SampleEvent& sample,
@@ -107,6 +108,8 @@ unwind::Walk Recording::walk(const sampling::SampleEvent& sample,
 // Not more often than a garbage pc deserves: the first time at once, then after ever longer times.
 bool Recording::reread_maps(uint32_t pid, uint64_t time_ns) {
   if (!options_.reread_process) return false;
+  // /proc tells of now; for a sample that waited long in the ring it would be a guess.
+  if (os::monotonic_ns() - time_ns > kFreshSample_ns) return false;
   if (rereads_.size() > kMaxRereads) rereads_.clear();
   Reread& reread = rereads_[pid];
   if (time_ns < reread.not_before_ns) return false;
@@ -157,32 +160,44 @@ void Recording::on_body(uint64_t time_ns, const sampling::MapEvent& map) {
 
 void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   processes_.on_comm(comm.pid, comm.tid, comm.name, comm.is_exec, time_ns);
-  if (comm.is_exec && comm.pid == options_.main_pid) {
+  if (!comm.is_exec) return;
+  end_other_threads(comm.pid, comm.tid, time_ns);
+  if (comm.pid == options_.main_pid) {
     main_image_ = unwind::kNoImage;
     options_.main_executable.clear();
   }
 }
 
-void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
-  const auto reused = threads_.find(fork.tid);
-  if (reused != threads_.end()) {
-    retire(reused->second, fork.tid, time_ns);
-    threads_.erase(reused);
+// exec ends all threads but the caller, which takes over the process's pid as its tid. No exit
+// record tells of the caller's old tid.
+void Recording::end_other_threads(uint32_t pid, uint32_t survivor_tid, uint64_t time_ns) {
+  for (auto it = threads_.begin(); it != threads_.end();) {
+    const auto current = it++;
+    if (current->second.pid == pid && current->first != survivor_tid) {
+      end_thread(current->first, time_ns);
+    }
   }
+}
+
+void Recording::end_thread(uint32_t tid, uint64_t time_ns) {
+  const auto ended = threads_.find(tid);
+  if (ended == threads_.end()) return;
+  retire(ended->second, tid, time_ns);
+  threads_.erase(ended);
+}
+
+void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
+  end_thread(fork.tid, time_ns);  // its exit record was lost
   processes_.on_fork(fork.pid, fork.tid, fork.parent_pid, fork.parent_tid, time_ns);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
-  const auto ended = threads_.find(exit.tid);
-  if (ended != threads_.end()) {
-    retire(ended->second, exit.tid, time_ns);
-    threads_.erase(ended);
-  }
+  end_thread(exit.tid, time_ns);
   processes_.on_exit(exit.pid, exit.tid);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {
-  ThreadRecord& record = thread_record(change.pid, change.tid);
+  ThreadRecord& record = thread_record(change.pid, change.tid, time_ns);
   if (change.is_out) {
     record.activity.on_switch_out(time_ns);
   } else {
@@ -190,7 +205,15 @@ void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {
   }
 }
 
-Recording::ThreadRecord& Recording::thread_record(uint32_t pid, uint32_t tid) {
+// Among the lost records may be any that this state rests on.
+void Recording::on_body(uint64_t time_ns, const sampling::LostEvent&) {
+  for (auto& [tid, record] : threads_) record.activity.on_records_lost(time_ns);
+  rereads_.clear();
+}
+
+Recording::ThreadRecord& Recording::thread_record(uint32_t pid, uint32_t tid, uint64_t time_ns) {
+  const auto known = threads_.find(tid);
+  if (known != threads_.end() && known->second.pid != pid) end_thread(tid, time_ns);
   const auto [entry, is_new] = threads_.try_emplace(tid);
   if (is_new) {
     entry->second.pid = pid;
@@ -242,7 +265,7 @@ Session Recording::session_of_chunk() {
   Session session = options_.session;
   const auto image = images_.image(main_image());
   const std::string name =
-      image ? base_name(image->path()) : processes_.process(options_.main_pid).name;
+      image ? std::string(base_name(image->path())) : processes_.process(options_.main_pid).name;
   if (session.transaction_name.empty()) session.transaction_name = name.empty() ? "unknown" : name;
   if (session.release.empty()) {
     session.release = session.transaction_name;

@@ -62,12 +62,14 @@ class Recording final : public sampling::EventSink {
   void on_body(uint64_t time_ns, const sampling::ForkEvent& fork);
   void on_body(uint64_t time_ns, const sampling::ExitEvent& exit);
   void on_body(uint64_t time_ns, const sampling::SwitchEvent& change);
+  void on_body(uint64_t time_ns, const sampling::LostEvent& lost);
   // Counted by the sampler; nothing to apply.
-  void on_body(uint64_t, const sampling::LostEvent&) {}
   void on_body(uint64_t, const sampling::ThrottleEvent&) {}
   void on_body(uint64_t, const sampling::UndecodableEvent&) {}
 
-  ThreadRecord& thread_record(uint32_t pid, uint32_t tid);
+  ThreadRecord& thread_record(uint32_t pid, uint32_t tid, uint64_t time_ns);
+  void end_thread(uint32_t tid, uint64_t time_ns);
+  void end_other_threads(uint32_t pid, uint32_t survivor_tid, uint64_t time_ns);
   void retire(ThreadRecord& record, uint32_t tid, uint64_t time_ns);
   uint32_t chunk_thread(ThreadRecord& record, uint32_t tid);
   void add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns);

@@ -23,6 +23,10 @@ class ThreadActivity {
   // the stack's sample only after on_switch_in's answer for the same moment was used.
   std::optional<uint64_t> on_sample(uint64_t time_ns, uint64_t threshold_ns);
 
+  // Records were lost, perhaps of this thread's leaving: it counts as away until it shows up again.
+  void on_records_lost(uint64_t time_ns) {
+    if (on_since_ns_ != 0) on_switch_out(time_ns);
+  }
   // The run ends: a thread that is on the CPU is taken off it.
   void leave_cpu(uint64_t time_ns);
 

@@ -53,7 +53,7 @@ struct Fixture {
     options.frequency_hz = 100;
     options.register_mask = kRegisterMask;
     options.main_pid = kPid;
-    recording.emplace(std::move(options), processes, images, finisher, 1 * kSecond_ns);
+    recording.emplace(std::move(options), processes, images, *finisher, 1 * kSecond_ns);
     MapEvent map;
     map.pid = map.tid = kPid;
     map.begin = {kCode};
@@ -65,10 +65,14 @@ struct Fixture {
 
   // A thread interrupted at `pc`, called from kCode + 0x100 by way of the frame pointer.
   void sample(uint64_t time_ns, uint64_t pc = kCode + 8, uint32_t tid = kPid) {
+    sample_of(kPid, time_ns, pc, tid);
+  }
+
+  void sample_of(uint32_t pid, uint64_t time_ns, uint64_t pc, uint32_t tid) {
     const std::array<uint64_t, 3> words = {kStack, kStack, pc};
     const std::array<uint64_t, 2> stack = {0, kCode + 0x100};
     SampleEvent event;
-    event.pid = kPid;
+    event.pid = pid;
     event.tid = tid;
     event.registers = {true, false, std::as_bytes(std::span(words))};
     event.stack = std::as_bytes(std::span(stack));
@@ -83,7 +87,8 @@ struct Fixture {
   // Ends the run; the figures as Recorder puts them together.
   RunFigures finish(uint64_t end_ns) {
     recording->finish(end_ns);
-    const FinishedFigures finished = finisher.finish();
+    while (!finisher->is_finished_within(kSecond_ns)) continue;
+    const FinishedFigures finished = finisher->take_figures();
     RunFigures figures;
     figures.sample = recording->figures();
     figures.sampler.sample_records = records_seen;
@@ -98,7 +103,7 @@ struct Fixture {
   target::ImageStore images{opener};
   target::ProcessTable processes{images};
   KeepingSink sink;
-  ChunkFinisher finisher{sink, {0, 0}, 0};
+  std::unique_ptr<ChunkFinisher> finisher = std::move(*ChunkFinisher::start(sink, {0, 0}, 0));
   std::optional<Recording> recording;
   uint64_t records_seen = 0;
 };
@@ -182,7 +187,10 @@ TEST_CASE("A time far ahead passes over empty chunks at once") {
   run.sample(kFarAhead_ns);
   run.sample(kFarAhead_ns + 10);
   run.finish(kFarAhead_ns + 20);
-  CHECK(run.sink.profiles.size() == 2);
+  REQUIRE(run.sink.profiles.size() == 2);
+  // The second one begins in its own second, not where the first one ended: V1 has but 30 s.
+  const Profile& later = run.sink.profiles[1];
+  CHECK(later.samples[0].unix_time_ns - later.start_unix_ns < kSecond_ns);
 }
 
 TEST_CASE("A chunk that the server would refuse is not written, and its samples are a named loss") {
@@ -242,4 +250,35 @@ TEST_CASE("Two threads that had one tid, one after the other, are two threads of
   REQUIRE(profile.threads.size() == 2);
   CHECK(profile.threads[0].id != profile.threads[1].id);
   CHECK(idle_markers_of(profile) == 2);  // each one's end closes its stack
+}
+
+TEST_CASE("exec by a thread that is not the leader ends that thread under its old tid") {
+  Fixture run;
+  constexpr uint32_t kTid = 7;
+  run.recording->on_event({1 * kSecond_ns, ForkEvent{kPid, kTid, kPid, kPid}});
+  run.sample(1 * kSecond_ns + 10, kCode + 8, kTid);
+  run.sample(1 * kSecond_ns + 20, kCode + 8, kTid);
+  run.recording->on_event({1 * kSecond_ns + 30, CommEvent{kPid, kPid, true, "other"}});
+  const RunFigures figures = run.finish(5 * kSecond_ns);
+  CHECK(idle_markers_of(run.sink.profiles.at(0)) == 1);
+  CHECK(figures.sample.on_cpu_ns == 20);
+}
+
+TEST_CASE("A tid that appears in another process is another thread, even if its end was lost") {
+  Fixture run;
+  constexpr uint32_t kTid = 7;
+  run.sample(1 * kSecond_ns + 10, kCode + 8, kTid);
+  run.sample(1 * kSecond_ns + 20, kCode + 8, kTid);
+  MapEvent map;
+  map.pid = map.tid = kPid + 1;
+  map.begin = {kCode};
+  map.size_bytes = kCode_bytes;
+  map.path = "//anon";
+  run.recording->on_event({1 * kSecond_ns + 30, map});
+  run.sample_of(kPid + 1, 1 * kSecond_ns + 40, kCode + 8, kTid);
+  run.sample_of(kPid + 1, 1 * kSecond_ns + 50, kCode + 8, kTid);
+  run.finish(2 * kSecond_ns);
+  const Profile& profile = run.sink.profiles.at(0);
+  REQUIRE(profile.threads.size() == 2);
+  CHECK(profile.threads[0].pid != profile.threads[1].pid);
 }

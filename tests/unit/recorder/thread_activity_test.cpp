@@ -67,3 +67,22 @@ TEST_CASE("Time on the CPU is the sum of what lies between switches") {
   thread.leave_cpu(205);
   CHECK(thread.on_cpu_ns() == 35);
 }
+
+TEST_CASE("After lost records a thread that does not show up again is idle, one that does is not") {
+  ThreadActivity gone;
+  gone.on_sample(100, kThreshold_ns);
+  gone.on_records_lost(110);
+  CHECK(gone.on_sample(200, kThreshold_ns) == 110u);
+  ThreadActivity busy;
+  busy.on_sample(100, kThreshold_ns);
+  busy.on_records_lost(110);
+  CHECK_FALSE(busy.on_sample(120, kThreshold_ns));
+}
+
+TEST_CASE("Lost records do not move the moment at which a sleeping thread left") {
+  ThreadActivity thread;
+  thread.on_sample(100, kThreshold_ns);
+  thread.on_switch_out(105);
+  thread.on_records_lost(150);
+  CHECK(thread.on_switch_in(200, kThreshold_ns) == 105u);
+}

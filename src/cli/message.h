@@ -1,0 +1,15 @@
+// What is said to the user, on standard error.
+#pragma once
+
+#include <string_view>
+
+namespace sentry_prof::cli {
+
+// As it is. A closed or full standard error is nobody's business: never an error, never an
+// exception.
+void print(std::string_view text);
+
+// "sentry-prof: MESSAGE" and a newline; what is not printable in it is replaced.
+void complain(std::string_view message);
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,41 @@
+// What SIGINT, SIGTERM and SIGHUP mean during a run, in one place.
+//
+// Attached: the first one ends the recording; a further one, while the last file is being finished,
+// leaves at once. With a launched command the first one is the command's business: ^C reaches it by
+// the terminal, what was sent to us is passed on. A second one ends the recording, a third leaves.
+// A command that goes on when its recording is over (--duration) still gets what is sent to us.
+#pragma once
+
+#include "os/signals.h"
+
+#include <cstdint>
+
+namespace sentry_prof::recorder {
+
+class SignalPolicy {
+ public:
+  // `child_pid`: the launched command, or kNoChild.
+  static constexpr int kNoChild = -1;
+  SignalPolicy(const os::SignalSet& signals, int child_pid)
+      : signals_(&signals), child_pid_(child_pid) {}
+
+  // Deals with all pending signals. True if one of them ends the recording.
+  bool ends_recording();
+  // The same when the recording is over. May not return.
+  void while_finishing();
+  // The signal that ended the recording; 0 if none did.
+  int ending_signal() const { return ending_signal_; }
+
+ private:
+  bool is_repeat(int signal);
+  void pass_on(const os::SignalSet::Taken& signal) const;
+
+  const os::SignalSet* signals_;
+  int child_pid_;
+  int ending_signal_ = 0;
+  int last_signal_ = 0;
+  uint64_t last_time_ns_ = 0;
+  bool has_passed_on_ = false;
+};
+
+}  // namespace sentry_prof::recorder

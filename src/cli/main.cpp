@@ -81,8 +81,7 @@ int run(int argc, char** argv) {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    if (app.get_subcommands().empty())
-      return usage_error("there is no command given but 'record'", "");
+    if (app.get_subcommands().empty()) return usage_error("say what to do, such as 'record'", "");
     return usage_error(error.what(), "record ");
   }
   if (const auto unknown = record->remaining(); !unknown.empty()) {

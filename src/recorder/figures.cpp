@@ -32,6 +32,33 @@ std::string_view name_of(Loss loss) {
   return "unknown";
 }
 
+std::string_view describe(Loss loss) {
+  switch (loss) {
+    case Loss::RingFull:
+      return "the kernel's buffers were full";
+    case Loss::Undecodable:
+      return "the kernel's record could not be read";
+    case Loss::Duplicate:
+      return "taken twice of a thread that was born while attaching";
+    case Loss::OutsideProcess:
+      return "of new processes (--no-children)";
+    case Loss::NoUserRegisters:
+      return "the thread had no user state (about to exit)";
+    case Loss::UnsupportedAbi:
+      return "of 32-bit code, which is not supported";
+    case Loss::UnmappedPc:
+      return "taken at an address where no code is known to be mapped";
+    case Loss::ChunkTooSmall:
+      return "in chunks without two samples on one thread, which Sentry refuses "
+             "(profiling_not_enough_samples)";
+    case Loss::ChunkNotWritten:
+      return "in chunks that could not be written";
+    case Loss::ChunkQueueFull:
+      return "in chunks that were dropped because writing hangs";
+  }
+  return "unknown";
+}
+
 uint64_t RunFigures::samples_complete() const {
   return sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::Root)];
 }

@@ -29,6 +29,8 @@ enum class Loss : uint8_t {
 };
 inline constexpr size_t kLossCount = 10;
 std::string_view name_of(Loss loss);
+// What happened, in words that finish "lost 7 samples: ".
+std::string_view describe(Loss loss);
 
 // Counted by the recording thread.
 struct SampleFigures {

@@ -200,6 +200,11 @@ void Recorder::fill_in(RunFigures& figures, const Recording& recording, Run& run
   figures.write_errors = std::move(finished.write_errors);
   figures.hottest = std::move(finished.hottest);
   figures.image_problems = run.images.problems();
+  for (unwind::ImageId id = 0; id < run.images.size(); ++id) {
+    const auto image = run.images.image(id);
+    if (image->cfi_error().empty()) continue;
+    figures.image_problems.push_back(image->path() + ": no unwinding: " + image->cfi_error());
+  }
   // PERF_RECORD_LOST does not say what was lost; samples are by far the largest records.
   figures.sample.loss(Loss::RingFull) = figures.sampler.lost_samples + figures.sampler.lost_records;
   figures.sample.loss(Loss::Undecodable) = figures.sampler.undecodable_samples;

@@ -111,22 +111,29 @@ std::string walk_line(const RunFigures& figures) {
       figures.setup.stack_bytes, percent(figures.samples_failed(), all));
 }
 
-std::string loss_lines(const RunFigures& figures) {
+bool is_worth_telling(Loss loss, bool is_verbose) {
+  return is_verbose || (loss != Loss::Duplicate && loss != Loss::OutsideProcess);
+}
+
+std::string loss_lines(const RunFigures& figures, bool is_verbose) {
   std::string text;
   for (size_t i = 0; i < kLossCount; ++i) {
-    if (figures.sample.losses[i] == 0) continue;
-    text += fmt::format("  lost      {} samples: {}\n", figures.sample.losses[i],
-                        name_of(static_cast<Loss>(i)));
+    const auto loss = static_cast<Loss>(i);
+    if (figures.sample.losses[i] == 0 || !is_worth_telling(loss, is_verbose)) continue;
+    text += fmt::format("  lost      {} samples: {}\n", figures.sample.losses[i], describe(loss));
   }
   if (figures.samples_lost() > 0) {
     text +=
-        "            The rings overflowed: lower --frequency or --stack-bytes, or raise "
+        "            Lower --frequency or --stack-bytes; if the buffers are small (-v), raise "
         "kernel.perf_event_mlock_kb.\n";
   }
   if (figures.sampler.throttled > 0) {
     text += fmt::format("  throttled {} times by the kernel: lower --frequency\n",
                         figures.sampler.throttled);
   }
+  std::string what;
+  if (!figures.law_holds(&what))
+    text += fmt::format("  fault     samples went missing: {}\n", what);
   return text;
 }
 
@@ -140,15 +147,13 @@ std::string note_lines(const RunFigures& figures) {
   if (figures.setup.fell_back_to_cpu_clock) {
     text += "  note      this machine has no cycles counter; cpu-clock was used\n";
   }
-  if (figures.chunks_written == 0 && figures.chunks_too_small == 0 &&
-      figures.write_errors.empty()) {
-    text += "  note      nothing was written: the target used too little CPU time to be sampled\n";
+  if (!figures.setup.has_switches) {
+    text += "  note      this kernel tells of no context switches: sleeping is drawn as work\n";
   }
-  if (figures.chunks_too_small > 0) {
-    text += fmt::format(
-        "  note      {} chunk{} not written: Sentry refuses a profile without two "
-        "samples on one thread (profiling_not_enough_samples)\n",
-        figures.chunks_too_small, figures.chunks_too_small == 1 ? " was" : "s were");
+  if (figures.sampler.sample_records + figures.samples_lost() == 0) {
+    text +=
+        "  note      nothing was written: the target used too little CPU time to be sampled "
+        "(or became setuid, which ends sampling by an ordinary user)\n";
   }
   return text;
 }
@@ -238,7 +243,7 @@ std::string summary_text(const RunFigures& figures, const std::vector<std::strin
       figures.samples_written, figures.duration_s, figures.threads, figures.threads == 1 ? "" : "s",
       figures.processes, figures.processes == 1 ? "" : "es", figures.effective_hz());
   text += walk_line(figures);
-  text += loss_lines(figures);
+  text += loss_lines(figures, is_verbose);
   text += note_lines(figures);
   text += problem_lines(figures, is_verbose);
   if (is_verbose) text += verbose_lines(figures);

@@ -14,7 +14,7 @@ namespace sentry_prof::elf {
 // Limits far above what 4.7 million FDEs of 3,232 real files hold: longest program 60,755 bytes,
 // highest register 32, one nested remember_state, longest expression 14 bytes.
 struct CfiLimits {
-  static constexpr uint64_t kProgramBytes = 1 << 20;
+  static constexpr uint64_t kProgramBytes = 128 << 10;
   static constexpr uint64_t kRegister = 127;
   static constexpr unsigned kRememberDepth = 16;
   static constexpr uint64_t kExpressionBytes = 1024;

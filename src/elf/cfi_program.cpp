@@ -54,6 +54,9 @@ enum Opcode : uint8_t {
 constexpr unsigned kAarch64RaSignState = 34;                         // AADWARF64, section 4.1
 constexpr std::array<std::byte, 1> kLiteralOne = {std::byte{0x31}};  // DW_OP_lit1
 
+// To copy a whole row takes as long as to run this many other instructions.
+constexpr uint32_t kCopyWork = 8;
+
 // Room for a row that is not made until it is needed: most programs remember none, and clearing the
 // room for all would take longer than running them.
 static_assert(std::is_trivially_destructible_v<Row>);
@@ -124,6 +127,7 @@ class RowProgram {
   RowRoom initial_;  // the row that the CIE gives; made unless is_initial_
   std::array<RowRoom, CfiLimits::kRememberDepth> remembered_;
   unsigned remembered_count_ = 0;
+  uint32_t work_ = 0;
 };
 
 // --- Running ---
@@ -139,7 +143,9 @@ CfiStatus RowProgram::run(Row& row) {
   remembered_count_ = 0;
   if (status_ == CfiStatus::Ok) run(fde_.program);
   fail(check_result());
+  work_ += row.work;
   if (status_ == CfiStatus::Ok) row = row_;
+  row.work = work_;
   return status_;
 }
 
@@ -150,6 +156,7 @@ void RowProgram::run(const ProgramRange& program) {
     step();
     if (!reader_.ok()) fail(CfiStatus::Malformed);
   }
+  work_ += static_cast<uint32_t>(reader_.position() - program.begin);
 }
 
 // Registers that a Row has no place for can be read over, but not be what the walk stands on.
@@ -353,6 +360,7 @@ void RowProgram::restore_rule(uint64_t reg) {
 void RowProgram::remember() {
   if (remembered_count_ == remembered_.size()) return fail(CfiStatus::Unsupported);
   std::construct_at(&remembered_[remembered_count_++].row, row_);
+  work_ += kCopyWork;
 }
 
 // The CFA comes back as well, as all producers and consumers have it; the location does not.
@@ -361,6 +369,7 @@ void RowProgram::restore() {
   const LinkAddress begin = row_.begin;
   row_ = remembered_[--remembered_count_].row;
   row_.begin = begin;
+  work_ += kCopyWork;
 }
 
 // RA_SIGN_STATE is 0 at first: the return address is not signed. The instruction flips it.

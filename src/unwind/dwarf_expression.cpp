@@ -83,13 +83,14 @@ class Machine {
   }
 
   ExpressionResult run() {
-    for (unsigned steps = 0; status_ == ExpressionStatus::Ok && !code_.at_end(); ++steps) {
-      if (steps == kMaxExpressionSteps) return {ExpressionStatus::Unsupported, 0, {}};
+    unsigned steps = 0;
+    for (; status_ == ExpressionStatus::Ok && !code_.at_end(); ++steps) {
+      if (steps == kMaxExpressionSteps) return {ExpressionStatus::Unsupported, 0, {}, steps};
       step(code_.u8());
       if (!code_.ok()) fail(ExpressionStatus::Malformed);
     }
     const uint64_t result = pop();
-    return {status_, result, failed_address_};
+    return {status_, result, failed_address_, steps};
   }
 
  private:

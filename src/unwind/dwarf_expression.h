@@ -29,6 +29,7 @@ struct ExpressionResult {
   ExpressionStatus status = ExpressionStatus::Malformed;
   uint64_t value = 0;             // the top of the stack, if Ok
   RuntimeAddress failed_address;  // if BadMemory
+  unsigned steps = 0;             // that were taken, whatever came of them
 };
 
 // `initial` is pushed first: the CFA for the rules of registers, nothing for the CFA itself.

@@ -46,6 +46,13 @@ class RowEvaluator {
       : row_(row), arch_(arch), callee_(callee), stack_(stack) {}
 
   RowResult run() {
+    RowResult result = find_caller();
+    result.work = steps_;
+    return result;
+  }
+
+ private:
+  RowResult find_caller() {
     if (row_.return_address_register >= kRegisterCount) return failed(RowOutcome::Unsupported);
     if (rule(row_.return_address_register).kind == RuleKind::Undefined) {
       return failed(RowOutcome::Root);
@@ -56,7 +63,6 @@ class RowEvaluator {
     return find_registers();
   }
 
- private:
   const RegisterRule& rule(unsigned reg) const { return row_.rules[reg]; }
 
   static RowResult failed(RowOutcome outcome) { return {.outcome = outcome}; }
@@ -69,7 +75,7 @@ class RowEvaluator {
     return {.value = callee_.registers.get(reg)};
   }
 
-  Value find_cfa() const {
+  Value find_cfa() {
     switch (row_.cfa_kind) {
       case CfaKind::RegisterOffset: {
         Value base = known(row_.cfa_register);
@@ -84,8 +90,11 @@ class RowEvaluator {
     return {.outcome = RowOutcome::Malformed};
   }
 
-  Value evaluate(Bytes expression, std::optional<uint64_t> initial) const {
-    return value_of(evaluate_expression(expression, callee_.registers, stack_, initial));
+  Value evaluate(Bytes expression, std::optional<uint64_t> initial) {
+    const ExpressionResult result =
+        evaluate_expression(expression, callee_.registers, stack_, initial);
+    steps_ += result.steps;
+    return value_of(result);
   }
 
   RowResult find_registers() {
@@ -110,7 +119,7 @@ class RowEvaluator {
     return result;
   }
 
-  Value find_return_address(ArchRegisters names) const {
+  Value find_return_address(ArchRegisters names) {
     const unsigned reg = row_.return_address_register;
     const RuleKind kind = rule(reg).kind;
     if (kind != RuleKind::Unspecified && kind != RuleKind::SameValue) return find(reg);
@@ -119,7 +128,7 @@ class RowEvaluator {
     return known(reg);
   }
 
-  Value find(unsigned reg) const {
+  Value find(unsigned reg) {
     const RegisterRule& r = rule(reg);
     switch (r.kind) {
       case RuleKind::Unspecified:
@@ -158,6 +167,7 @@ class RowEvaluator {
   const CalleeFrame& callee_;
   const StackSnapshot& stack_;
   uint64_t cfa_ = 0;
+  uint32_t steps_ = 0;
 };
 
 }  // namespace

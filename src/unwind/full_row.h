@@ -20,7 +20,8 @@ enum class RowOutcome : uint8_t {
 struct RowResult {
   RowOutcome outcome = RowOutcome::Malformed;
   RuntimeAddress failed_address;
-  Registers caller;  // if Stepped: pc and sp are known, of the others what could be recovered
+  Registers caller;   // if Stepped: pc and sp are known, of the others what could be recovered
+  uint32_t work = 0;  // steps of expressions, whatever the outcome
 };
 
 // What the callee's frame is, as far as the row does not say it.

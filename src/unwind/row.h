@@ -45,6 +45,8 @@ struct Row {
   uint16_t return_address_register = 0;
   bool is_signal_frame =
       false;  // augmentation 'S': the pc found by this row is exact, not a return address
+  // What the source did for its answer, whatever that is: about a byte of a program that it ran.
+  uint32_t work = 0;
 };
 
 // What a source of rows says of one address.
@@ -61,7 +63,9 @@ class CfiSource {
  public:
   virtual ~CfiSource() = default;
   // `pc` is the address to look up (already minus one for a return address).
-  // Fills `row` only if Found. Bounded time and no allocation that grows with hostile input.
+  // Fills `row` only if Found, but for `row.work`, to which every answer adds. The first look-up
+  // may read and index the image's CFI, within limits of time and memory; later ones allocate
+  // nothing and take time in proportion to their work, which is limited as well.
   virtual RowStatus row_at(LinkAddress pc, Row& row) const = 0;
 };
 

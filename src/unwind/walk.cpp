@@ -3,6 +3,8 @@
 #include "unwind/compact_rule.h"
 #include "unwind/full_row.h"
 
+#include <algorithm>
+
 namespace sentry_prof::unwind {
 namespace {
 
@@ -17,6 +19,10 @@ constexpr uint64_t kSignalFrameReach_bytes = 16u << 10;
 // How often one walk may change to another stack over a signal frame. One alternate stack a thread
 // makes one; switches of a coroutine's stack inside a handler are the reason for a few more.
 constexpr unsigned kMaxStackChanges = 8;
+
+// A row that fits no compact rule is worked out for every sample, so it has to be cheap. Real ones
+// (PLT entries, signal frames, realigned stacks) take below 1,000.
+constexpr uint32_t kMaxUncachedWork = 1u << 14;
 
 // Outcome of one step from a frame to its caller.
 enum class Step : uint8_t { Continues, Ends };
@@ -42,7 +48,7 @@ struct Cursor {
 class Walker {
  public:
   Walker(Arch arch, const Registers& leaf, const StackSnapshot& stack, const ModuleMap& modules,
-         RuleCache& cache, UnwinderStats& stats, std::span<WalkedFrame> frames)
+         RuleCache& cache, UnwinderStats& stats, std::span<WalkedFrame> frames, uint32_t& work_left)
       : arch_(arch),
         names_(arch_registers(arch)),
         leaf_(leaf),
@@ -50,7 +56,8 @@ class Walker {
         modules_(modules),
         cache_(cache),
         stats_(stats),
-        frames_(frames) {}
+        frames_(frames),
+        work_left_(work_left) {}
 
   Walk run(Mode mode) {
     start(mode);
@@ -111,24 +118,38 @@ class Walker {
   Step step() {
     if (module_->cfi == nullptr) return step_by_frame_pointer();
     const LinkAddress pc = to_link({cursor_.lookup_pc()}, module_->bias);
-    return mode_ == Mode::Full ? step_by_whole_row(pc) : step_by_rule(pc, rule_at(pc));
+    return mode_ == Mode::Full ? step_by_whole_row(pc) : step_by_cached_rule(pc);
   }
 
-  CompactRule rule_at(LinkAddress pc) {
+  Step step_by_cached_rule(LinkAddress pc) {
     const std::optional<uint64_t> key = RuleCache::key_of(module_->image, pc);
     if (key) {
-      if (const CompactRule* cached = cache_.find(*key)) return *cached;
+      if (const CompactRule* cached = cache_.find(*key)) return step_by_rule(pc, *cached);
     }
-    const CompactRule rule = make_rule(pc);
-    if (key) cache_.insert(*key, rule);
-    return rule;
+    return step_by_new_rule(pc, key);
   }
 
   // Apart, since a Row is large and the warm path needs none.
-  [[gnu::noinline]] CompactRule make_rule(LinkAddress pc) {
+  [[gnu::noinline]] Step step_by_new_rule(LinkAddress pc, std::optional<uint64_t> key) {
     Row row;
+    const CompactRule rule = make_rule(pc, row);
+    if (key) cache_.insert(*key, rule);
+    if (!spend(row.work)) return ends(WalkEnd::Unsupported);
+    return rule.kind == CompactKind::Full ? step_over(row) : step_by_rule(pc, rule);
+  }
+
+  CompactRule make_rule(LinkAddress pc, Row& row) {
     const RowStatus status = module_->cfi->row_at(pc, row);
-    return status == RowStatus::Found ? compact_rule_of(row, names_) : compact_rule_of(status);
+    if (status != RowStatus::Found) return compact_rule_of(status);
+    const CompactRule rule = compact_rule_of(row, names_);
+    const bool is_too_expensive = rule.kind == CompactKind::Full && row.work > kMaxUncachedWork;
+    return is_too_expensive ? CompactRule{.kind = CompactKind::Unsupported} : rule;
+  }
+
+  // False if that was the last of the walk's work.
+  bool spend(uint32_t work) {
+    work_left_ -= std::min(work, work_left_);
+    return work_left_ > 0;
   }
 
   Step step_by_rule(LinkAddress pc, CompactRule rule) {
@@ -205,11 +226,16 @@ class Walker {
   [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc) {
     Row row;
     const RowStatus status = module_->cfi->row_at(pc, row);
-    if (status != RowStatus::Found) return step_by_rule(pc, compact_rule_of(status));
+    if (!spend(row.work)) return ends(WalkEnd::Unsupported);
+    return status == RowStatus::Found ? step_over(row) : step_by_rule(pc, compact_rule_of(status));
+  }
+
+  Step step_over(const Row& row) {
     ++stats_.full_rows;
     put_cursor_into_registers();
     const RowResult result =
         apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);
+    if (!spend(result.work)) return ends(WalkEnd::Unsupported);
     if (result.outcome != RowOutcome::Stepped) return ends_with(result);
     return take_registers(result.caller, row.is_signal_frame);
   }
@@ -296,6 +322,7 @@ class Walker {
   RuleCache& cache_;
   UnwinderStats& stats_;
   const std::span<WalkedFrame> frames_;
+  uint32_t& work_left_;  // of kMaxWork, for both modes
 
   Mode mode_ = Mode::Fast;
   Cursor cursor_;
@@ -359,8 +386,9 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
   if (!registers.is_known(names.program_counter) || !registers.is_known(names.stack_pointer)) {
     return {{}, WalkEnd::UnknownRegister};
   }
+  uint32_t work_left = kMaxWork;
   const auto run = [&](Mode mode) {
-    return Walker(arch_, registers, stack, modules, cache_, stats_, *frames_).run(mode);
+    return Walker(arch_, registers, stack, modules, cache_, stats_, *frames_, work_left).run(mode);
   };
   Walk walk = run(Mode::Fast);
   // Perhaps an inner frame saved the register that was missing: once more, with all of them.

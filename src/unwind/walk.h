@@ -59,6 +59,11 @@ struct Walk {
 // stack hold at most 8192 return addresses, and a walk that is longer than this is cut and counted.
 inline constexpr size_t kMaxFrames = 2048;
 
+// What one walk may cost beyond the steps from frame to frame: bytes of CFI programs that it runs
+// and steps of expressions, some 2 ms. A first walk of real programs takes below 20,000; the
+// longest real CFI program has 60,755 bytes (CfiLimits). Then it ends: Unsupported.
+inline constexpr uint32_t kMaxWork = 1u << 19;
+
 struct UnwinderStats {
   uint64_t cache_hits = 0;
   uint64_t cache_misses = 0;
@@ -71,8 +76,9 @@ class Unwinder {
  public:
   explicit Unwinder(Arch arch, size_t cache_bytes = kDefaultRuleCache_bytes);
 
-  // Never reads outside `stack`, never allocates, ends after kMaxFrames at the latest. A failing
-  // walk yields its good part. `registers` must know pc, sp and, for frames that use it, fp.
+  // Never reads outside `stack`, ends after kMaxFrames or kMaxWork at the latest. Allocates nothing
+  // itself; an image's CfiSource may when it is first asked. A failing walk yields its good part.
+  // `registers` must know pc, sp and, for frames that use it, fp.
   Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules);
 
   const UnwinderStats& stats() const { return stats_; }

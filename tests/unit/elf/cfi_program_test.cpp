@@ -282,11 +282,20 @@ TEST_CASE("expressions have at most 1,024 bytes") {
   CHECK(RowOf(Program{0x0f, 0x81, 0x08} + Program(1025, 0x30)).status == RowStatus::Unsupported);
 }
 
-TEST_CASE("programs have at most a mebibyte") {
-  const size_t limit = size_t{1} << 20;
+TEST_CASE("programs have at most 128 KiB") {
+  const size_t limit = size_t{128} << 10;
   CHECK(RowOf(Program(limit, 0x00)).status == RowStatus::Found);
   CHECK(RowOf(Program(limit + 1, 0x00)).status == RowStatus::Unsupported);
   CHECK(RowOf({}, 0x1000, {.program = Program(limit + 1, 0x00)}).status == RowStatus::Unsupported);
+}
+
+TEST_CASE("a row tells what it cost: bytes run up to its end, and copies of states, found or not") {
+  const auto cie_work = static_cast<uint32_t>(kUsualStart.size());
+  CHECK(RowOf({}).row.work == cie_work);
+  CHECK(RowOf(Program(1000, 0x00)).row.work == cie_work + 1000);
+  CHECK(RowOf(Program{0x41} + Program(1000, 0x00)).row.work == cie_work + 1);
+  CHECK(RowOf(Program{0x00, 0x3f}).row.work == cie_work + 2);
+  CHECK(RowOf({0x0a, 0x0b}).row.work == cie_work + 2 + 2 * 8);
 }
 
 TEST_CASE("a CIE can neither restore rules nor move the location") {

@@ -14,10 +14,10 @@ constexpr uint64_t kRepeat_ns = 100'000'000;
 
 bool SignalPolicy::is_repeat(int signal) {
   const uint64_t now_ns = os::monotonic_ns();
-  const bool result = signal == last_signal_ && now_ns - last_time_ns_ < kRepeat_ns;
+  if (signal == last_signal_ && now_ns - last_time_ns_ < kRepeat_ns) return true;
   last_signal_ = signal;
   last_time_ns_ = now_ns;
-  return result;
+  return false;
 }
 
 void SignalPolicy::pass_on(const os::SignalSet::Taken& signal) const {

@@ -93,10 +93,6 @@ CfiStatus read_fde(const FrameSection& section, const Entry& entry, const Cie& c
   return CfiStatus::Ok;
 }
 
-void FdeScanner::note(CfiStatus status) {
-  if (problem_ == CfiStatus::Ok) problem_ = status;
-}
-
 CfiStatus FdeScanner::read(const Entry& entry, Fde& fde) {
   if (!has_cie_ || cie_.offset != entry.cie_offset) {
     cie_status_ = read_cie(section_, entry.cie_offset, cie_);
@@ -106,20 +102,25 @@ CfiStatus FdeScanner::read(const Entry& entry, Fde& fde) {
   return cie_status_ == CfiStatus::Ok ? read_fde(section_, entry, cie_, fde) : cie_status_;
 }
 
+bool FdeScanner::ends(CfiStatus problem) {
+  problem_ = problem;
+  offset_ = section_.bytes.size();
+  return false;
+}
+
+bool FdeScanner::next_entry(Entry& entry) {
+  if (offset_ >= section_.bytes.size()) return false;
+  if (entries_left_ == 0) return ends(CfiStatus::Unsupported);
+  --entries_left_;
+  const CfiStatus status = read_entry(section_, offset_, entry);
+  if (status != CfiStatus::Ok) return ends(status);  // without its length, the next is not found
+  offset_ = entry.end;
+  return true;
+}
+
 bool FdeScanner::next(Fde& fde) {
-  while (offset_ < section_.bytes.size()) {
-    Entry entry;
-    const CfiStatus status = read_entry(section_, offset_, entry);
-    if (status != CfiStatus::Ok) {
-      note(status);
-      offset_ = section_.bytes.size();  // without its length, the next entry cannot be found
-      return false;
-    }
-    offset_ = entry.end;
-    if (entry.kind != EntryKind::Fde) continue;
-    const CfiStatus fde_status = read(entry, fde);
-    if (fde_status == CfiStatus::Ok) return true;
-    note(fde_status);
+  for (Entry entry; next_entry(entry);) {
+    if (entry.kind == EntryKind::Fde && read(entry, fde) == CfiStatus::Ok) return true;
   }
   return false;
 }

@@ -20,7 +20,9 @@ struct CfiLimits {
   static constexpr uint64_t kExpressionBytes = 1024;
   // Before its program an entry holds some 30 bytes. The limit keeps the padded LEB128 numbers of a
   // hostile CIE from being walked once for each of its FDEs.
-  static constexpr uint64_t kHeadBytes = 512;
+  static constexpr uint64_t kHeadBytes = 64;
+  // Of a section that is scanned. The largest .eh_frame known (a browser's) has a quarter of it.
+  static constexpr uint64_t kEntries = uint64_t{1} << 22;
 };
 
 // A section of call frame information, and what is needed to read it. Offsets count from its start.
@@ -91,23 +93,28 @@ CfiStatus read_fde(const FrameSection& section, const Entry& entry, const Cie& c
 PointerBases pointer_bases(const FrameSection& section, const Cie& cie,
                            std::optional<uint64_t> function);
 
-// Walks the FDEs of a section in file order, without memory of its own.
+// Walks the FDEs of a section in file order, without memory of its own. Those that cannot be read
+// are left out.
 class FdeScanner {
  public:
-  explicit FdeScanner(const FrameSection& section) : section_(section) {}
+  explicit FdeScanner(const FrameSection& section, uint64_t max_entries = CfiLimits::kEntries)
+      : section_(section), entries_left_(max_entries) {}
 
-  // The next FDE that can be read; false at the end, or where the chain of lengths breaks.
+  // The next FDE that can be read; false at the end, where the chain of lengths breaks, or behind
+  // `max_entries` entries of whatever kind.
   bool next(Fde& fde);
 
-  // Ok if everything so far could be read, else the first thing that could not.
+  // Why it did not get to the end of the section; Ok if it did, or may still.
   CfiStatus problem() const { return problem_; }
 
  private:
+  bool next_entry(Entry& entry);
+  bool ends(CfiStatus problem);
   CfiStatus read(const Entry& entry, Fde& fde);
-  void note(CfiStatus status);
 
   const FrameSection& section_;
   uint64_t offset_ = 0;
+  uint64_t entries_left_;
   CfiStatus problem_ = CfiStatus::Ok;
   // Neighbouring FDEs share a CIE.
   Cie cie_;

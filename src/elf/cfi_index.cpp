@@ -12,13 +12,13 @@ constexpr size_t kMaxOverlap = 8;
 
 }  // namespace
 
-void FdeIndex::build(const FrameSection& section, size_t max_fdes) {
+void FdeIndex::build(const FrameSection& section, uint64_t max_entries) {
   is_built_ = true;
-  FdeScanner scanner(section);
+  FdeScanner scanner(section, max_entries);
   Fde fde;
   while (scanner.next(fde)) {
     if (fde.begin == fde.end) continue;
-    if (items_.size() == max_fdes || fde.offset > UINT32_MAX) {
+    if (fde.offset > UINT32_MAX) {
       problem_ = CfiStatus::Unsupported;
       break;
     }

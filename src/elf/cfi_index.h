@@ -12,18 +12,17 @@ namespace sentry_prof::elf {
 // 16 bytes for each FDE. FDEs that cover nothing are left out.
 class FdeIndex {
  public:
-  // 64 MiB of index. The largest .eh_frame known (a browser's) has a quarter of it.
-  static constexpr size_t kMaxFdes = size_t{1} << 22;
-
   bool is_built() const { return is_built_; }
-  // Linear in the section, plus the sort. FDEs past `max_fdes` are not found later.
-  void build(const FrameSection& section, size_t max_fdes = kMaxFdes);
+  // Linear in the section, plus the sort. FDEs behind `max_entries` entries are not found later, so
+  // that no index is larger than 64 MiB.
+  void build(const FrameSection& section, uint64_t max_entries = CfiLimits::kEntries);
 
   // Section offset of the FDE that covers pc; where several overlap, the last that begins at or
   // before it, and of two that begin together the first in the file.
   std::optional<uint64_t> find(uint64_t pc) const;
 
-  // Why an address may be missing although its FDE is there; Ok if there is no reason.
+  // Why the section could not be read to its end; Ok if it was. FDEs that cannot be read do not
+  // count: the addresses of others are no worse known for them.
   CfiStatus problem() const { return problem_; }
 
   uint64_t memory_bytes() const { return items_.capacity() * sizeof(Item); }

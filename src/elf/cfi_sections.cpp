@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "elf/cfi_search_table.h"
 #include "elf/cfi_table.h"
+#include "elf/frame_section.h"
 
 #include <algorithm>
 #include <array>
@@ -9,42 +10,14 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace sentry_prof::elf {
 
 namespace {
 
-// Fifty times the .eh_frame of a browser or of LLVM.
-constexpr uint64_t kMaxSectionBytes = uint64_t{512} << 20;
-
-Result<CfiSection> copy(const ByteSource& file, const Section& section, const char* name) {
-  if (section.size_bytes > kMaxSectionBytes) {
-    return fail(ErrorCode::LimitExceeded, std::string(name) + " is larger than 512 MiB");
-  }
-  if (!range_fits(section.file_offset, section.size_bytes, file.size_bytes())) {
-    return fail(ErrorCode::Malformed, std::string(name) + " reaches past the end of the file");
-  }
-  CfiSection result;
-  result.address = section.address;
-  result.bytes.resize(static_cast<size_t>(section.size_bytes));
-  if (!file.read_at(section.file_offset, result.bytes)) {
-    return fail(ErrorCode::Io, std::string(name) + " cannot be read from the file");
-  }
-  return result;
-}
-
-Result<CfiSection> copy_if_there(const ByteSource& file, const std::optional<Section>& section,
-                                 const char* name) {
-  return section ? copy(file, *section, name) : CfiSection{};
-}
-
-FrameSection view(const CfiSection& section, const Layout& layout) {
-  FrameSection result;
-  result.bytes = section.bytes;
-  result.address = section.address.value;
-  result.order = layout.order;
-  result.address_size_bytes = layout.is_64_bit ? 8 : 4;
-  return result;
-}
+// Five times the .eh_frame of a browser or of LLVM.
+constexpr uint64_t kMaxSectionBytes = uint64_t{64} << 20;
 
 // What the file holds of the segment at and behind `address`.
 std::optional<Section> rest_of_segment(const ByteSource& file, const Layout& layout,
@@ -73,72 +46,119 @@ uint64_t length_of_chain(const FrameSection& section, bool ends_at_terminator) {
   return offset;
 }
 
-// With a search table, the section ends with the highest FDE in it: its length field is read to
-// avoid copying the rest of the segment.
-std::optional<uint64_t> length_by_table(const ByteSource& file, const Section& whole,
-                                        const FrameSection& header) {
-  const std::optional<SearchTable> table = SearchTable::open(header);
-  if (!table) return std::nullopt;
-  const uint64_t inside = table->highest_fde_address() - whole.address.value;
-  std::array<std::byte, 4> field{};
-  if (inside >= whole.size_bytes || whole.size_bytes - inside < field.size()) return std::nullopt;
-  if (!file.read_at(whole.file_offset + inside, field)) return std::nullopt;
-  const uint64_t length = ByteReader(field, header.order).u32();
-  const uint64_t end = inside + field.size() + length;
-  return end <= whole.size_bytes ? std::optional(end) : std::nullopt;
-}
+class SectionReader {
+ public:
+  SectionReader(const ByteSource& file, const Layout& layout, uint64_t max_bytes)
+      : file_(file), layout_(layout), bytes_left_(max_bytes) {
+    result_.is_64_bit = layout.is_64_bit;
+    result_.order = layout.order;
+    result_.entry = layout.entry;
+    if (layout.text) result_.text = layout.text->address;
+  }
 
-Result<CfiSection> copy_by_table(const ByteSource& file, Section whole,
-                                 const FrameSection& header) {
-  const std::optional<uint64_t> length = length_by_table(file, whole, header);
-  if (!length) return CfiSection{};
-  whole.size_bytes = *length;
-  return copy(file, whole, ".eh_frame");
-}
+  Result<CfiSections> run() {
+    auto copied = put(result_.eh_frame_hdr, copy_if_there(layout_.eh_frame_hdr, ".eh_frame_hdr"));
+    if (copied) {
+      copied = put(result_.eh_frame,
+                   layout_.eh_frame ? copy(*layout_.eh_frame, ".eh_frame") : find_eh_frame());
+    }
+    if (copied) {
+      copied = put(result_.debug_frame, copy_if_there(layout_.debug_frame, ".debug_frame"));
+    }
+    if (!copied) return tl::unexpected(std::move(copied.error()));
+    return std::move(result_);
+  }
 
-Result<CfiSection> copy_by_chain(const ByteSource& file, Section whole, const Layout& layout) {
-  whole.size_bytes = std::min(whole.size_bytes, kMaxSectionBytes);
-  Result<CfiSection> section = copy(file, whole, ".eh_frame");
-  if (!section) return section;
-  section->bytes.resize(static_cast<size_t>(length_of_chain(view(*section, layout), true)));
-  section->bytes.shrink_to_fit();
-  return section;
-}
+ private:
+  Result<void> put(CfiSection& place, Result<CfiSection> section) {
+    if (!section) return tl::unexpected(std::move(section.error()));
+    bytes_left_ -= section->bytes.size();
+    place = std::move(*section);
+    return {};
+  }
 
-// For files without section headers: .eh_frame_hdr says where .eh_frame begins, not where it ends.
-Result<CfiSection> find_eh_frame(const ByteSource& file, const Layout& layout,
-                                 const CfiSection& header_section) {
-  const FrameSection header = view(header_section, layout);
-  const std::optional<uint64_t> address = eh_frame_address(header);
-  if (!address) return CfiSection{};
-  const std::optional<Section> whole = rest_of_segment(file, layout, *address);
-  if (!whole) return CfiSection{};
-  Result<CfiSection> section = copy_by_table(file, *whole, header);
-  if (!section) return section;
-  const bool is_plausible = !section->bytes.empty() &&
-                            length_of_chain(view(*section, layout), false) == section->bytes.size();
-  return is_plausible ? std::move(section) : copy_by_chain(file, *whole, layout);
-}
+  uint64_t size_limit() const { return std::min(kMaxSectionBytes, bytes_left_); }
+
+  Result<CfiSection> copy(const Section& section, const char* name) const {
+    if (section.size_bytes > size_limit()) {
+      return fail(ErrorCode::LimitExceeded,
+                  fmt::format("{} is larger than {} bytes, which are all that is left for it", name,
+                              size_limit()));
+    }
+    if (!range_fits(section.file_offset, section.size_bytes, file_.size_bytes())) {
+      return fail(ErrorCode::Malformed, std::string(name) + " reaches past the end of the file");
+    }
+    CfiSection result;
+    result.address = section.address;
+    result.bytes.resize(static_cast<size_t>(section.size_bytes));
+    if (!file_.read_at(section.file_offset, result.bytes)) {
+      return fail(ErrorCode::Io, std::string(name) + " cannot be read from the file");
+    }
+    return result;
+  }
+
+  Result<CfiSection> copy_if_there(const std::optional<Section>& section, const char* name) const {
+    return section ? copy(*section, name) : CfiSection{};
+  }
+
+  // For files without section headers: .eh_frame_hdr says where .eh_frame begins, not where it
+  // ends.
+  Result<CfiSection> find_eh_frame() const {
+    const FrameSection header = frame_section(result_, result_.eh_frame_hdr);
+    const std::optional<uint64_t> address = eh_frame_address(header);
+    if (!address) return CfiSection{};
+    const std::optional<Section> whole = rest_of_segment(file_, layout_, *address);
+    if (!whole) return CfiSection{};
+    Result<CfiSection> section = copy_by_table(*whole, header);
+    if (!section) return section;
+    const bool is_plausible =
+        !section->bytes.empty() &&
+        length_of_chain(frame_section(result_, *section), false) == section->bytes.size();
+    return is_plausible ? std::move(section) : copy_by_chain(*whole);
+  }
+
+  Result<CfiSection> copy_by_table(Section whole, const FrameSection& header) const {
+    const std::optional<uint64_t> length = length_by_table(whole, header);
+    if (!length) return CfiSection{};
+    whole.size_bytes = *length;
+    return copy(whole, ".eh_frame");
+  }
+
+  // With a search table, the section ends with the highest FDE in it: its length field is read to
+  // avoid copying the rest of the segment.
+  std::optional<uint64_t> length_by_table(const Section& whole, const FrameSection& header) const {
+    const std::optional<SearchTable> table = SearchTable::open(header);
+    if (!table) return std::nullopt;
+    const uint64_t inside = table->highest_fde_address() - whole.address.value;
+    std::array<std::byte, 4> field{};
+    if (inside >= whole.size_bytes || whole.size_bytes - inside < field.size()) return std::nullopt;
+    if (!file_.read_at(whole.file_offset + inside, field)) return std::nullopt;
+    const uint64_t length = ByteReader(field, header.order).u32();
+    const uint64_t end = inside + field.size() + length;
+    return end <= whole.size_bytes ? std::optional(end) : std::nullopt;
+  }
+
+  Result<CfiSection> copy_by_chain(Section whole) const {
+    whole.size_bytes = std::min(whole.size_bytes, size_limit());
+    Result<CfiSection> section = copy(whole, ".eh_frame");
+    if (!section) return section;
+    section->bytes.resize(
+        static_cast<size_t>(length_of_chain(frame_section(result_, *section), true)));
+    section->bytes.shrink_to_fit();
+    return section;
+  }
+
+  const ByteSource& file_;
+  const Layout& layout_;
+  uint64_t bytes_left_;
+  CfiSections result_;
+};
 
 }  // namespace
 
-Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout) {
-  auto header = copy_if_there(file, layout.eh_frame_hdr, ".eh_frame_hdr");
-  if (!header) return tl::unexpected(header.error());
-  auto eh_frame = layout.eh_frame ? copy(file, *layout.eh_frame, ".eh_frame")
-                                  : find_eh_frame(file, layout, *header);
-  if (!eh_frame) return tl::unexpected(eh_frame.error());
-  auto debug_frame = copy_if_there(file, layout.debug_frame, ".debug_frame");
-  if (!debug_frame) return tl::unexpected(debug_frame.error());
-  CfiSections result;
-  result.is_64_bit = layout.is_64_bit;
-  result.order = layout.order;
-  result.entry = layout.entry;
-  result.eh_frame = std::move(*eh_frame);
-  result.eh_frame_hdr = std::move(*header);
-  result.debug_frame = std::move(*debug_frame);
-  if (layout.text) result.text = layout.text->address;
-  return result;
+Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout,
+                                      uint64_t max_bytes) {
+  return SectionReader(file, layout, max_bytes).run();
 }
 
 }  // namespace sentry_prof::elf

@@ -1,6 +1,7 @@
 #include "elf/cfi_table.h"
 
 #include "elf/cfi_lookup.h"
+#include "elf/frame_section.h"
 
 #include <utility>
 
@@ -15,19 +16,8 @@ namespace {
 // it. glibc's is 34 bytes long, musl's calls out after 22.
 constexpr uint64_t kStartCodeBytes = 64;
 
-FrameSection section_of(const CfiSections& sections, const CfiSection& section, bool is_eh_frame) {
-  FrameSection result;
-  result.bytes = section.bytes;
-  result.address = section.address.value;
-  result.order = sections.order;
-  result.address_size_bytes = sections.is_64_bit ? 8 : 4;
-  result.is_eh_frame = is_eh_frame;
-  if (sections.text.value != 0) result.text = sections.text.value;
-  return result;
-}
-
 std::optional<SearchTable> table_of(const CfiSections& sections) {
-  return SearchTable::open(section_of(sections, sections.eh_frame_hdr, true));
+  return SearchTable::open(frame_section(sections, sections.eh_frame_hdr));
 }
 
 }  // namespace
@@ -35,8 +25,8 @@ std::optional<SearchTable> table_of(const CfiSections& sections) {
 struct CfiTable::Impl {
   explicit Impl(CfiSections s)
       : sections(std::move(s)),
-        eh_frame(section_of(sections, sections.eh_frame, true), table_of(sections)),
-        debug_frame(section_of(sections, sections.debug_frame, false), std::nullopt) {}
+        eh_frame(frame_section(sections, sections.eh_frame), table_of(sections)),
+        debug_frame(frame_section(sections, sections.debug_frame, false), std::nullopt) {}
 
   bool is_start_code(LinkAddress pc) const {
     return sections.entry.value != 0 && pc >= sections.entry &&

@@ -34,8 +34,10 @@ struct CfiSections {
 
 // Copies the sections out of the file; .eh_frame also by what .eh_frame_hdr says of it, for files
 // without section headers. An image without any CFI gives empty sections, not an error. Io: the
-// file ended early or cannot be read. LimitExceeded: a section of more than 512 MiB.
-Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout);
+// file ended early or cannot be read. LimitExceeded: a section of more than 64 MiB,
+// or all of them together of more than `max_bytes`.
+Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout,
+                                      uint64_t max_bytes = UINT64_MAX);
 
 // Cheap to make: only the head of .eh_frame_hdr is read. Where that has a search table, the table
 // is used as long as its answers hold; else, and for the first address that it does not know, the
@@ -46,9 +48,9 @@ class CfiTable final : public unwind::CfiSource {
   explicit CfiTable(CfiSections sections);
   ~CfiTable() override;
 
-  // .eh_frame first, then .debug_frame. Found; NoCfi; Root: no row in either, but at most 63 bytes
-  // behind the entry point; Malformed or Unsupported: what covers `pc`, or may have, cannot be
-  // used.
+  // .eh_frame first, then .debug_frame. Found; NoCfi: no FDE that can be read covers `pc`; Root: no
+  // row in either, but at most 63 bytes behind the entry point; Malformed or Unsupported: what
+  // covers `pc` cannot be used, or no FDE is known to and the section cannot be read to its end.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
 
   // For tests and tools: visits every FDE that can be read, .eh_frame's first, in file order; those

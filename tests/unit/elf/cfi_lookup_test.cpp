@@ -182,25 +182,45 @@ TEST_CASE("an FDE of more than 4 GiB is found") {
   CHECK(cfa_offset_at(table, 0x3'0000'1000) == kNoCfi);
 }
 
-TEST_CASE("an index has at most as many FDEs as it is told, and says that some are missing") {
+TEST_CASE("an index reads at most as many entries as it is told, and says that some are missing") {
   const ThreeFdes fdes;
   const elf::CfiSections sections = fdes.builder.sections();
   elf::FrameSection section;
   section.bytes = sections.eh_frame.bytes;
   section.address = kEhFrameAddress;
   elf::FdeIndex whole;
-  whole.build(section, 3);
+  whole.build(section, 4);
   CHECK(whole.problem() == elf::CfiStatus::Ok);
   CHECK(whole.find(0x1000) == fdes.first);
   elf::FdeIndex cut_off;
-  cut_off.build(section, 2);
+  cut_off.build(section, 3);
   CHECK(cut_off.problem() == elf::CfiStatus::Unsupported);
   CHECK(cut_off.find(0x1300) == fdes.third);
   CHECK_FALSE(cut_off.find(0x1100).has_value());
   CHECK(cut_off.memory_bytes() == 2 * 16);
 }
 
-TEST_CASE("an FDE that cannot be read does not hide the others, but explains a miss") {
+TEST_CASE("FDEs that cover nothing count towards the limit of an index, and so does what is none") {
+  FrameBuilder builder;
+  builder.cie();
+  for (int i = 0; i < 5; ++i) builder.fde(0x1000, 0);
+  builder.raw({0, 0, 0, 0});
+  builder.fde(0x2000, 0x100);
+  const elf::CfiSections sections = builder.sections();
+  elf::FrameSection section;
+  section.bytes = sections.eh_frame.bytes;
+  elf::FdeIndex whole;
+  whole.build(section, 8);
+  CHECK(whole.problem() == elf::CfiStatus::Ok);
+  CHECK(whole.find(0x2000).has_value());
+  elf::FdeIndex cut_off;
+  cut_off.build(section, 7);
+  CHECK(cut_off.problem() == elf::CfiStatus::Unsupported);
+  CHECK_FALSE(cut_off.find(0x2000).has_value());
+}
+
+TEST_CASE(
+    "an FDE that cannot be read hides no other, and leaves frame pointers to what misses it") {
   FrameBuilder builder;
   builder.cie({.augmentation = "zRx", .augmentation_data = {0}});
   builder.fde(0x1000, 0x100);
@@ -208,8 +228,19 @@ TEST_CASE("an FDE that cannot be read does not hide the others, but explains a m
   builder.fde(0x2000, 0x100, {0x0e, 0x12});
   const CfiTable table(builder.sections());
   CHECK(cfa_offset_at(table, 0x2000) == 0x12);
+  CHECK(cfa_offset_at(table, 0x1000) == kNoCfi);
+  CHECK(cfa_offset_at(table, 0x3000) == kNoCfi);
+}
+
+TEST_CASE("a section that breaks off in its middle makes a miss malformed") {
+  FrameBuilder builder;
+  builder.cie();
+  builder.fde(0x2000, 0x100, {0x0e, 0x12});
+  builder.raw({0xf0, 0xff, 0xff, 0xff});
+  const CfiTable table(builder.sections());
+  CHECK(cfa_offset_at(table, 0x2000) == 0x12);
   unwind::Row row;
-  CHECK(table.row_at({0x1000}, row) == RowStatus::Unsupported);
+  CHECK(table.row_at({0x3000}, row) == RowStatus::Malformed);
 }
 
 TEST_CASE(".eh_frame is asked first, then .debug_frame") {

@@ -142,10 +142,28 @@ TEST_CASE("a file that ends before the section is an error, not a crash") {
   CHECK(sections.error().code == ErrorCode::Malformed);
 }
 
-TEST_CASE("sections of more than 512 MiB are refused without being read") {
+TEST_CASE("sections of more than 64 MiB are refused without being read") {
   Layout layout;
-  layout.debug_frame = Section{.size_bytes = (uint64_t{512} << 20) + 1};
+  layout.debug_frame = Section{.size_bytes = (uint64_t{64} << 20) + 1};
   const Result<CfiSections> sections = read_cfi_sections(MemoryByteSource({}), layout);
   REQUIRE_FALSE(sections.has_value());
   CHECK(sections.error().code == ErrorCode::LimitExceeded);
+}
+
+TEST_CASE("sections that are larger together than is allowed are refused") {
+  const ElfKind kind;
+  const std::vector<std::byte> eh_frame = two_fdes(kind).sections().eh_frame.bytes;
+  const std::vector<std::byte> head = header(kind, std::nullopt);
+  ElfBuilder elf = image(kind, head, eh_frame);
+  elf.section({.name = ".debug_frame", .flags = 0, .contents = test::to_bytes("debug")});
+  const MemoryByteSource file(elf.build());
+  const Result<Layout> layout = read_layout(file);
+  REQUIRE(layout.has_value());
+  const uint64_t sum = head.size() + eh_frame.size() + 5;
+  CHECK(read_cfi_sections(file, *layout, sum).has_value());
+  for (const uint64_t less : {sum - 1, sum - 6, head.size() + 1, uint64_t{0}}) {
+    const Result<CfiSections> sections = read_cfi_sections(file, *layout, less);
+    REQUIRE_FALSE(sections.has_value());
+    CHECK(sections.error().code == ErrorCode::LimitExceeded);
+  }
 }

@@ -3,8 +3,6 @@
 #include "base/hex.h"
 #include "target/mapping_kind.h"
 
-#include <bit>
-
 #include <fmt/core.h>
 
 namespace sentry_prof::target {
@@ -33,14 +31,12 @@ RuntimeAddress end_of(const MappingFacts& mapping) {
   return {end < mapping.begin.value ? UINT64_MAX : end};
 }
 
-// What the kernel alone tells: it gives no byte order, but the target runs on this machine.
+// What the kernel alone tells. No debug id: by that Sentry would look for names, at link addresses
+// which are file offsets here.
 elf::Identity identity_of(const std::vector<std::byte>& build_id) {
   elf::Identity identity;
   identity.build_id = build_id;
   identity.code_id = to_hex(build_id);
-  if (!build_id.empty()) {
-    identity.debug_id = elf::debug_id_of_build_id(build_id, std::endian::native);
-  }
   return identity;
 }
 
@@ -125,7 +121,7 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
   const auto id = static_cast<unwind::ImageId>(images_.size());
   images_.push_back(std::make_shared<LoadedImage>(id, display_path(mapping), std::move(file.bytes),
                                                   std::move(file.layout), std::move(file.identity),
-                                                  first_seen));
+                                                  first_seen, cfi_budget_));
   const Known known{id, 0};
   if (!build_id.empty()) by_build_id_[build_id] = known;
   return known;
@@ -159,6 +155,16 @@ void ImageStore::note_problem(const std::string& path, const std::string& reason
   if (problems_.size() >= kMaxProblems) return;
   std::string problem = path.empty() ? reason : fmt::format("{}: {}", path, reason);
   if (noted_problems_.insert(problem).second) problems_.push_back(std::move(problem));
+}
+
+std::vector<std::string> ImageStore::problems() const {
+  std::vector<std::string> all = problems_;
+  for (const auto& image : images_) {
+    if (all.size() >= kMaxProblems) break;
+    if (image->cfi_error().empty()) continue;
+    all.push_back(fmt::format("{}: no unwind information: {}", image->path(), image->cfi_error()));
+  }
+  return all;
 }
 
 std::shared_ptr<const LoadedImage> ImageStore::image(unwind::ImageId id) const {

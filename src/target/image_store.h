@@ -28,6 +28,12 @@ struct MappingFacts {
   std::string path;  // as the target's mount namespace names it, or "[vdso]", "//anon", ""
 };
 
+// What all images of a session may keep of unwind information, in bytes. Copied sections and
+// indexes of all that runs on a desktop are below 200 MiB; of one program seldom more than 20.
+struct CfiBudget {
+  uint64_t bytes_left = uint64_t{512} << 20;
+};
+
 // An ELF file that was mapped executable. Identity and layout are read when it is first seen, CFI
 // when the first walk needs it. Immutable for readers apart from that; the file stays open.
 //
@@ -36,9 +42,11 @@ struct MappingFacts {
 class LoadedImage final : public unwind::CfiSource {
  public:
   LoadedImage(unwind::ImageId id, std::string path, std::shared_ptr<const ByteSource> file,
-              elf::Layout layout, elf::Identity identity, RuntimeAddress first_seen);
+              elf::Layout layout, elf::Identity identity, RuntimeAddress first_seen,
+              std::shared_ptr<CfiBudget> cfi_budget);
 
-  // Known by name only: `identity` may hold the build id that the kernel gave.
+  // Known by name only: `identity` may hold the build id that the kernel gave, but no debug id: for
+  // that, others would look up link addresses, which are not known.
   static std::shared_ptr<LoadedImage> known_by_name(unwind::ImageId id, std::string path,
                                                     elf::Identity identity,
                                                     const MappingFacts& first_mapping);
@@ -57,11 +65,12 @@ class LoadedImage final : public unwind::CfiSource {
 
   // Recording thread only: loads the CFI on first use.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
-  // Why there is no CFI, for the summary; empty if it loaded or was not needed yet.
+  // Why there is no CFI (any more), for the summary; empty if it loaded or was not needed yet.
   const std::string& cfi_error() const { return cfi_error_; }
 
  private:
   void load_cfi() const;
+  bool pay_for_cfi() const;
 
   unwind::ImageId id_;
   std::string path_;
@@ -72,6 +81,8 @@ class LoadedImage final : public unwind::CfiSource {
   uint64_t size_in_memory_bytes_;
   mutable std::unique_ptr<elf::CfiTable> cfi_;
   mutable bool cfi_was_tried_ = false;
+  mutable uint64_t cfi_paid_bytes_ = 0;
+  std::shared_ptr<CfiBudget> cfi_budget_;
   mutable std::string cfi_error_;
 };
 
@@ -96,7 +107,8 @@ class ImageStore {
   static constexpr size_t kMaxImages = 100'000;
   static constexpr size_t kMaxProblems = 1'000;
 
-  explicit ImageStore(ImageOpener& opener) : opener_(opener) {}
+  explicit ImageStore(ImageOpener& opener, CfiBudget cfi_budget = {})
+      : opener_(opener), cfi_budget_(std::make_shared<CfiBudget>(cfi_budget)) {}
 
   // The module of a new executable mapping: finds the image by build id, else by device and inode,
   // else opens it. A mapping whose file cannot be read or is no ELF gives a module without CFI and
@@ -106,9 +118,9 @@ class ImageStore {
   std::shared_ptr<const LoadedImage> image(unwind::ImageId id) const;  // null if unknown
   size_t size() const { return images_.size(); }
 
-  // Files that could not be opened or parsed, with the reason, each once; for the summary. No more
-  // than kMaxProblems.
-  const std::vector<std::string>& problems() const { return problems_; }
+  // Files that could not be opened or parsed, and those without CFI because it could not be read,
+  // with the reason, each once; for the summary. No more than kMaxProblems.
+  std::vector<std::string> problems() const;
 
  private:
   // What is remembered for a build id, or for a device, inode and path.
@@ -134,6 +146,7 @@ class ImageStore {
   void note_problem(const std::string& path, const std::string& reason);
 
   ImageOpener& opener_;
+  std::shared_ptr<CfiBudget> cfi_budget_;
   std::vector<std::shared_ptr<LoadedImage>> images_;
   KnownFiles by_build_id_;
   KnownFiles by_file_;

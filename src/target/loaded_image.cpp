@@ -4,35 +4,55 @@ namespace sentry_prof::target {
 
 LoadedImage::LoadedImage(unwind::ImageId id, std::string path,
                          std::shared_ptr<const ByteSource> file, elf::Layout layout,
-                         elf::Identity identity, RuntimeAddress first_seen)
+                         elf::Identity identity, RuntimeAddress first_seen,
+                         std::shared_ptr<CfiBudget> cfi_budget)
     : id_(id),
       path_(std::move(path)),
       file_(std::move(file)),
       layout_(std::move(layout)),
       identity_(std::move(identity)),
       first_seen_(first_seen),
-      size_in_memory_bytes_(layout_.size_in_memory_bytes()) {}
+      size_in_memory_bytes_(layout_.size_in_memory_bytes()),
+      cfi_budget_(std::move(cfi_budget)) {}
 
 std::shared_ptr<LoadedImage> LoadedImage::known_by_name(unwind::ImageId id, std::string path,
                                                         elf::Identity identity,
                                                         const MappingFacts& first_mapping) {
   auto no_bytes = std::make_shared<MemoryByteSource>(std::vector<std::byte>());
   const RuntimeAddress first_seen{first_mapping.begin.value - first_mapping.file_offset};
-  auto image = std::make_shared<LoadedImage>(id, std::move(path), std::move(no_bytes),
-                                             elf::Layout(), std::move(identity), first_seen);
+  auto image =
+      std::make_shared<LoadedImage>(id, std::move(path), std::move(no_bytes), elf::Layout(),
+                                    std::move(identity), first_seen, nullptr);
   image->size_in_memory_bytes_ = first_mapping.file_offset + first_mapping.size_bytes;
   return image;
 }
 
 unwind::RowStatus LoadedImage::row_at(LinkAddress pc, unwind::Row& row) const {
   if (!cfi_was_tried_) load_cfi();
-  return cfi_ == nullptr ? unwind::RowStatus::NoCfi : cfi_->row_at(pc, row);
+  if (cfi_ == nullptr) return unwind::RowStatus::NoCfi;
+  const unwind::RowStatus status = cfi_->row_at(pc, row);
+  return pay_for_cfi() ? status : unwind::RowStatus::NoCfi;
+}
+
+// The first look-ups may make indexes. What cannot be paid for is given back, and with it what the
+// row points to.
+bool LoadedImage::pay_for_cfi() const {
+  const uint64_t owed_bytes = cfi_->memory_bytes() - cfi_paid_bytes_;
+  if (owed_bytes <= cfi_budget_->bytes_left) {
+    cfi_budget_->bytes_left -= owed_bytes;
+    cfi_paid_bytes_ += owed_bytes;
+    return true;
+  }
+  cfi_budget_->bytes_left += cfi_paid_bytes_;
+  cfi_.reset();
+  cfi_error_ = "its index is larger than what is left of the memory for all images";
+  return false;
 }
 
 void LoadedImage::load_cfi() const {
   cfi_was_tried_ = true;
   if (is_known_by_name_only()) return;
-  auto sections = elf::read_cfi_sections(*file_, layout_);
+  auto sections = elf::read_cfi_sections(*file_, layout_, cfi_budget_->bytes_left);
   if (!sections) {
     cfi_error_ = std::move(sections.error().message);
     return;

@@ -45,7 +45,8 @@ inline std::vector<std::byte> build_id_of(uint8_t first) {
 
 // A library whose code has file offset 0x1000 and link address 0x3000, 0x1000 bytes long; its first
 // segment has link address 0x1000, so that runtime begin of the code = bias + 0x3000.
-inline std::vector<std::byte> make_library(const std::vector<std::byte>& build_id) {
+inline std::vector<std::byte> make_library(const std::vector<std::byte>& build_id,
+                                           const std::vector<std::byte>& debug_frame = {}) {
   ElfBuilder elf;
   if (!build_id.empty()) {
     elf.section({.name = ".note.gnu.build-id",
@@ -62,6 +63,9 @@ inline std::vector<std::byte> make_library(const std::vector<std::byte>& build_i
                .contents = std::vector<std::byte>(0x1000, std::byte{0x90}),
                .alignment = 16,
                .file_offset = 0x1000});
+  if (!debug_frame.empty()) {
+    elf.section({.name = ".debug_frame", .flags = 0, .contents = debug_frame});
+  }
   elf.segment({.flags = PF_R, .vaddr = 0x1000, .file_bytes = 0x400, .memory_bytes = 0x400});
   elf.segment({.flags = PF_R | PF_X,
                .file_offset = 0x1000,

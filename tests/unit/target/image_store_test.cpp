@@ -88,7 +88,7 @@ TEST_CASE("ImageStore does not use a file whose build id is not the one that is 
   CHECK(image->path() == "/lib/a.so");
   CHECK(image->identity().build_id == build_id_of(1));
   CHECK(image->identity().code_id == to_hex(build_id_of(1)));
-  CHECK_FALSE(image->identity().debug_id.is_nil());
+  CHECK(image->identity().debug_id.is_nil());  // addresses that are not known need no names
   CHECK(image->first_seen() == RuntimeAddress{0x1000'0000 - 0x1000});
   CHECK(image->size_in_memory_bytes() == 0x2000);
   CHECK(image->file().size_bytes() == 0);
@@ -236,4 +236,53 @@ TEST_CASE("ImageStore does not know numbers that it never gave") {
   const ImageStore images(opener);
   CHECK(images.image(0) == nullptr);
   CHECK(images.image(kNoImage) == nullptr);
+}
+
+namespace {
+
+constexpr uint64_t kCfi_bytes = 4096;
+
+// A library with that much .debug_frame, all of it one entry that is of no use.
+std::vector<std::byte> library_with_cfi(uint8_t first_of_build_id) {
+  std::vector<std::byte> frames(kCfi_bytes, std::byte{0});
+  frames[0] = std::byte{(kCfi_bytes - 4) & 0xff};
+  frames[1] = std::byte{(kCfi_bytes - 4) >> 8};
+  return make_library(build_id_of(first_of_build_id), frames);
+}
+
+}  // namespace
+
+TEST_CASE("ImageStore keeps no more unwind information than it may, and says of which image") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = library_with_cfi(1);
+  opener.files["/lib/b.so"] = library_with_cfi(2);
+  ImageStore images(opener, {.bytes_left = kCfi_bytes * 3 / 2});
+  const auto a = images.image(images.module_for(code_of("/lib/a.so", 0x1000'0000, 1)).image);
+  const auto b = images.image(images.module_for(code_of("/lib/b.so", 0x2000'0000, 2)).image);
+  REQUIRE(a);
+  REQUIRE(b);
+  CHECK(images.problems().empty());
+  unwind::Row row;
+  for (int i = 0; i < 2; ++i) {
+    CHECK(a->row_at({0x3000}, row) == unwind::RowStatus::NoCfi);
+    CHECK(b->row_at({0x3000}, row) == unwind::RowStatus::NoCfi);
+  }
+  CHECK(a->cfi_error().empty());
+  CHECK(b->cfi_error().starts_with(".debug_frame is larger than"));
+  CHECK(images.problems() ==
+        std::vector<std::string>{"/lib/b.so: no unwind information: " + b->cfi_error()});
+}
+
+TEST_CASE("ImageStore gives unwind information back whose index it cannot keep") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = library_with_cfi(1);
+  opener.files["/lib/b.so"] = library_with_cfi(2);
+  ImageStore images(opener, {.bytes_left = kCfi_bytes + 1});  // not for the table itself
+  for (const char* path : {"/lib/a.so", "/lib/b.so"}) {
+    const auto image = images.image(images.module_for(code_of(path, 0x1000'0000, 1)).image);
+    REQUIRE(image);
+    unwind::Row row;
+    CHECK(image->row_at({0x3000}, row) == unwind::RowStatus::NoCfi);
+    CHECK(image->cfi_error().starts_with("its index is larger"));
+  }
 }

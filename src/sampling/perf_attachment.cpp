@@ -2,9 +2,9 @@
 
 #include "os/file.h"
 #include "os/limits.h"
+#include "os/process.h"
 #include "sampling/cpu_list.h"
 #include "sampling/perf_open.h"
-#include "sampling/thread_list.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -33,8 +33,8 @@ Result<std::vector<int>> online_cpus() {
 std::vector<pid_t> list_threads_of(std::span<const pid_t> pids) {
   std::vector<pid_t> threads;
   for (pid_t pid : pids) {
-    const std::vector<pid_t> more = list_threads(pid);
-    threads.insert(threads.end(), more.begin(), more.end());
+    const auto more = os::list_threads(pid);
+    if (more) threads.insert(threads.end(), more->begin(), more->end());
   }
   return threads;
 }

@@ -2,14 +2,13 @@
 
 #include "os/errors.h"
 #include "os/file.h"
+#include "os/process.h"
 
 #include <cerrno>
 #include <charconv>
 #include <optional>
-#include <string_view>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -108,21 +107,8 @@ Result<void> probe(EventChoices& choices, bool is_sampling) {
   }
 }
 
-// The effective user of a process, from the second number of its "Uid:" line.
-std::optional<unsigned> effective_uid_of(pid_t pid) {
-  const auto status = os::read_small_file(fmt::format("/proc/{}/status", pid), kProcFileLimitBytes);
-  if (!status) return std::nullopt;
-  const size_t line = status->find("\nUid:");
-  if (line == std::string::npos) return std::nullopt;
-  unsigned real = 0, effective = 0;
-  if (std::sscanf(status->c_str() + line, "\nUid: %u %u", &real, &effective) != 2) {
-    return std::nullopt;
-  }
-  return effective;
-}
-
 Error target_permission_error(int error_number, pid_t pid) {
-  const auto uid = effective_uid_of(pid);
+  const auto uid = os::effective_uid_of(pid);
   if (uid && *uid == ::geteuid()) {
     return {
         ErrorCode::PermissionDenied,

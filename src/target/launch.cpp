@@ -2,6 +2,7 @@
 
 #include "os/errors.h"
 #include "os/limits.h"
+#include "os/process.h"
 #include "os/signals.h"
 
 #include <array>
@@ -10,7 +11,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,15 +59,6 @@ size_t read_fully(int fd, void* bytes, size_t size) {
   ::_exit(125);
 }
 
-os::Fd open_pidfd(int pid) {
-#ifdef SYS_pidfd_open
-  return os::Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-#else
-  errno = ENOSYS;
-  return os::Fd();
-#endif
-}
-
 int wait_for(int pid, int& status) {
   int result = 0;
   do {
@@ -100,8 +91,9 @@ Result<LaunchedChild> LaunchedChild::start(const std::vector<std::string>& comma
   child.pid_ = pid;
   child.go_ = std::move(go->ours);
   child.exec_error_ = std::move(exec_error->ours);
-  child.pidfd_ = open_pidfd(pid);
-  if (!child.pidfd_.is_open()) return os::fail_with_errno(errno, "pidfd_open (needs Linux 5.3)");
+  auto pidfd = os::open_pidfd(pid);
+  if (!pidfd) return tl::unexpected(pidfd.error());
+  child.pidfd_ = std::move(*pidfd);
   return child;
 }
 

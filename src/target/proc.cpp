@@ -3,14 +3,11 @@
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/file.h"
-#include "target/proc_text.h"
+#include "os/proc_text.h"
+#include "os/process.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <memory>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/capability.h>
@@ -63,7 +60,7 @@ Result<Facts> read_facts(int pid, std::string_view file,
 
 bool may_look_at_others() {
   const auto text = os::read_small_file("/proc/self/status");
-  const auto self = text ? parse_status(*text) : std::nullopt;
+  const auto self = text ? os::parse_status(*text) : std::nullopt;
   if (!self) return ::geteuid() == 0;
   constexpr uint64_t kEnough = (uint64_t{1} << CAP_SYS_PTRACE) | (uint64_t{1} << CAP_SYS_ADMIN) |
                                (uint64_t{1} << CAP_PERFMON);
@@ -80,7 +77,7 @@ std::string user_name(uint32_t uid) {
   return printable(found->pw_name);
 }
 
-Result<void> check_owner(int pid, const ProcStatus& status) {
+Result<void> check_owner(int pid, const os::ProcStatus& status) {
   const auto& ids = status.user_ids;
   const uint32_t self = ::getuid();
   // The kernel wants all three to be ours (ptrace_may_access); a setuid program has others.
@@ -96,14 +93,14 @@ Result<void> check_owner(int pid, const ProcStatus& status) {
 
 bool has_ended(int pid, int tid) {
   const auto text = os::read_small_file(proc_path(pid, fmt::format("task/{}/stat", tid)));
-  const auto stat = text ? parse_stat(*text) : std::nullopt;
+  const auto stat = text ? os::parse_stat(*text) : std::nullopt;
   return !stat || stat->state == 'Z' || stat->state == 'X';
 }
 
-Result<void> check_lives(int pid, const ProcStat& stat) {
+Result<void> check_lives(int pid, const os::ProcStat& stat) {
   if (stat.state != 'Z' && stat.state != 'X') return {};
   // A main thread that ended stays a zombie for as long as others live.
-  const auto threads = list_threads(pid);
+  const auto threads = os::list_threads(pid);
   if (threads && std::any_of(threads->begin(), threads->end(),
                              [&](int tid) { return !has_ended(pid, tid); })) {
     return {};
@@ -118,9 +115,9 @@ Result<void> check_lives(int pid, const ProcStat& stat) {
 
 Result<void> check_is_profilable(int pid) {
   if (pid <= 0) return fail(ErrorCode::InvalidArgument, fmt::format("{} is no process id", pid));
-  const auto stat = read_facts(pid, "stat", parse_stat);
+  const auto stat = read_facts(pid, "stat", os::parse_stat);
   if (!stat) return tl::unexpected(stat.error());
-  const auto status = read_facts(pid, "status", parse_status);
+  const auto status = read_facts(pid, "status", os::parse_status);
   if (!status) return tl::unexpected(status.error());
   if (status->thread_group != static_cast<uint32_t>(pid)) {
     return fail(
@@ -135,28 +132,6 @@ Result<void> check_is_profilable(int pid) {
   }
   if (auto lives = check_lives(pid, *stat); !lives) return lives;
   return check_owner(pid, *status);
-}
-
-Result<std::vector<int>> list_threads(int pid) {
-  struct CloseDirectory {
-    void operator()(DIR* directory) const { ::closedir(directory); }
-  };
-  const std::unique_ptr<DIR, CloseDirectory> tasks(::opendir(proc_path(pid, "task").c_str()));
-  if (tasks == nullptr) {
-    if (errno == ENOENT || errno == ESRCH) {
-      return fail(ErrorCode::Gone, fmt::format("process {} has ended", pid));
-    }
-    return os::fail_with_errno(errno, proc_path(pid, "task"));
-  }
-  std::vector<int> threads;
-  while (const dirent* entry = ::readdir(tasks.get())) {
-    const std::string_view name(entry->d_name);
-    int tid = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), tid);
-    if (error == std::errc() && end == name.data() + name.size()) threads.push_back(tid);
-  }
-  std::sort(threads.begin(), threads.end());
-  return threads;
 }
 
 namespace {
@@ -197,9 +172,9 @@ Result<ProcessSnapshot> read_process(int pid) {
   ProcessSnapshot snapshot;
   snapshot.taken_at_ns = os::monotonic_ns();
   snapshot.pid = static_cast<uint32_t>(pid);
-  const auto threads = list_threads(pid);
+  const auto threads = os::list_threads(pid);
   if (!threads) return tl::unexpected(threads.error());
-  const auto stat = read_facts(pid, "stat", parse_stat);
+  const auto stat = read_facts(pid, "stat", os::parse_stat);
   if (!stat) return tl::unexpected(stat.error());
   snapshot.parent_pid = stat->parent_pid;
   const auto maps = read_maps(pid, *threads);

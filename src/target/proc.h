@@ -20,9 +20,6 @@ Result<void> check_is_profilable(int pid);
 // maps, threads and names of a process. A zombie leader's maps are read through a living thread.
 Result<ProcessSnapshot> read_process(int pid);
 
-// Threads of a process now, sorted.
-Result<std::vector<int>> list_threads(int pid);
-
 // The opener of design decision "the target's files are hostile".
 std::unique_ptr<ImageOpener> make_proc_opener();
 

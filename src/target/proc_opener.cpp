@@ -1,9 +1,9 @@
 // Opens the files behind a target's mappings, none of which is to be trusted: paths may be links
 // out of a container, FIFOs that block, devices whose opening has effects, or other files by now.
 #include "os/file.h"
+#include "os/proc_text.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"
-#include "target/proc_text.h"
 
 #include <cerrno>
 #include <cstring>
@@ -35,7 +35,7 @@ class AsUserOf {
   explicit AsUserOf(uint32_t pid) {
     if (::geteuid() != 0) return;
     const auto text = os::read_small_file(fmt::format("/proc/{}/status", pid));
-    const auto status = text ? parse_status(*text) : std::nullopt;
+    const auto status = text ? os::parse_status(*text) : std::nullopt;
     if (!status) return;
     // The group first: without root's user id it could not be changed.
     previous_gid_ = static_cast<gid_t>(::setfsgid(status->group_ids[3]));

@@ -1,4 +1,6 @@
 // What concerns the whole process is tried in children, so that the test program stays as it is.
+#include "os/process.h"
+
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/limits.h"
@@ -115,6 +117,17 @@ TEST_CASE("Standard streams that are open stay what they are") {
           char byte = 0;
           return ::read(ends[0], &byte, 1) == 1 && byte == 'x' ? 0 : 3;
         }) == 0);
+}
+
+TEST_CASE("A process is known by its user and by a descriptor while it lives") {
+  CHECK(os::effective_uid_of(::getpid()) == ::geteuid());
+  CHECK(os::open_pidfd(::getpid()));
+  const pid_t gone = ::fork();
+  if (gone == 0) ::_exit(0);
+  REQUIRE(::waitpid(gone, nullptr, 0) == gone);
+  CHECK_FALSE(os::effective_uid_of(gone));
+  REQUIRE_FALSE(os::open_pidfd(gone));
+  CHECK(os::open_pidfd(gone).error().code == ErrorCode::Gone);
 }
 
 TEST_CASE("The limit of open files is raised for us and put back for a command") {

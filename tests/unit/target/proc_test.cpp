@@ -2,6 +2,7 @@
 #include "target/proc.h"
 
 #include "os/file.h"
+#include "os/process.h"
 #include "support/catch2.h"
 #include "unit/os/scratch.h"
 
@@ -123,7 +124,7 @@ TEST_CASE("read_process sees this process, its threads and its executable") {
 TEST_CASE("list_threads is sorted and complete") {
   const WaitingThread one("one");
   const WaitingThread two("two");
-  const auto threads = list_threads(::getpid());
+  const auto threads = os::list_threads(::getpid());
   REQUIRE(threads);
   CHECK(std::is_sorted(threads->begin(), threads->end()));
   for (const int tid : {::getpid(), one.tid(), two.tid()}) {
@@ -148,7 +149,7 @@ TEST_CASE("A pid that nobody has is told") {
   CHECK(check.error().message ==
         fmt::format("there is no process {}. `ps` lists those that run.", pid));
   CHECK_FALSE(read_process(pid));
-  CHECK(list_threads(pid).error().code == ErrorCode::Gone);
+  CHECK(os::list_threads(pid).error().code == ErrorCode::Gone);
   CHECK(check_is_profilable(0).error().code == ErrorCode::InvalidArgument);
   CHECK(check_is_profilable(-5).error().code == ErrorCode::InvalidArgument);
 }

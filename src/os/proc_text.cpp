@@ -1,9 +1,9 @@
-#include "target/proc_text.h"
+#include "os/proc_text.h"
 
 #include <charconv>
 #include <string>
 
-namespace sentry_prof::target {
+namespace sentry_prof::os {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::optional<ProcStatus> parse_status(std::string_view text) {
   return status;
 }
 
-}  // namespace sentry_prof::target
+}  // namespace sentry_prof::os

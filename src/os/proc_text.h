@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace sentry_prof::target {
+namespace sentry_prof::os {
 
 struct ProcStat {
   char state = '?';  // 'R', 'S', ..., 'Z' zombie, 'X' dead
@@ -27,4 +27,4 @@ struct ProcStatus {
 // Lines that are missing leave zeros; none without "Tgid:" and "Uid:". Source: proc_pid_status(5).
 std::optional<ProcStatus> parse_status(std::string_view text);
 
-}  // namespace sentry_prof::target
+}  // namespace sentry_prof::os

@@ -1,10 +1,10 @@
-#include "target/proc_text.h"
+#include "os/proc_text.h"
 
 #include "support/catch2.h"
 
 using namespace sentry_prof;
-using target::parse_stat;
-using target::parse_status;
+using os::parse_stat;
+using os::parse_status;
 
 TEST_CASE("parse_stat finds its fields behind any name") {
   const auto plain = parse_stat("42 (cat) S 41 42 42 34816 42 4194304 120 0 0\n");

@@ -1,0 +1,70 @@
+#include "os/process.h"
+
+#include "os/errors.h"
+#include "os/file.h"
+#include "os/proc_text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <memory>
+#include <string_view>
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace sentry_prof::os {
+
+namespace {
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+tl::unexpected<Error> process_error(int error_number, pid_t pid, std::string_view what) {
+  if (error_number == ENOENT || error_number == ESRCH) {
+    return fail(ErrorCode::Gone, fmt::format("process {} has ended", pid));
+  }
+  return fail_with_errno(error_number, fmt::format("process {}: {}", pid, what));
+}
+
+std::optional<pid_t> parse_tid(std::string_view name) {
+  pid_t tid = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data(), end, tid);
+  return error == std::errc() && stop == end ? std::optional(tid) : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<pid_t>> list_threads(pid_t pid) {
+  const std::unique_ptr<DIR, CloseDirectory> tasks(
+      ::opendir(fmt::format("/proc/{}/task", pid).c_str()));
+  if (tasks == nullptr) return process_error(errno, pid, "list of threads");
+  std::vector<pid_t> threads;
+  while (const dirent* entry = ::readdir(tasks.get())) {
+    if (const auto tid = parse_tid(entry->d_name)) threads.push_back(*tid);
+  }
+  std::sort(threads.begin(), threads.end());
+  return threads;
+}
+
+Result<Fd> open_pidfd(pid_t pid) {
+#ifdef SYS_pidfd_open
+  Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (fd.is_open()) return fd;
+#else
+  errno = ENOSYS;
+#endif
+  return process_error(errno, pid, "pidfd_open (needs Linux 5.3)");
+}
+
+std::optional<uint32_t> effective_uid_of(pid_t pid) {
+  const auto text = read_small_file(fmt::format("/proc/{}/status", pid));
+  const auto status = text ? parse_status(*text) : std::nullopt;
+  return status ? std::optional(status->user_ids[1]) : std::nullopt;
+}
+
+}  // namespace sentry_prof::os

@@ -1,0 +1,24 @@
+// Processes and threads that run now.
+#pragma once
+
+#include "os/fd.h"
+#include "sentry_prof/result.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace sentry_prof::os {
+
+// Threads of a process, sorted, from /proc/PID/task. Gone if the process has ended.
+Result<std::vector<pid_t>> list_threads(pid_t pid);
+
+// Readable when the process has ended. Gone if it has ended and was reaped.
+Result<Fd> open_pidfd(pid_t pid);
+
+// Nothing if the process has ended.
+std::optional<uint32_t> effective_uid_of(pid_t pid);
+
+}  // namespace sentry_prof::os

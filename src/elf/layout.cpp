@@ -76,7 +76,7 @@ Result<void> add_program_headers(const std::vector<ProgramHeader>& headers,
   return {};
 }
 
-// For a file without section headers.
+// What section headers did not tell: there are none, they are cut down, or their names are gone.
 void add_from_program_headers(const ByteSource& file, const std::vector<ProgramHeader>& headers,
                               Layout& layout) {
   for (const ProgramHeader& header : headers) {
@@ -124,7 +124,7 @@ Result<Layout> read_layout(const ByteSource& file) {
   const auto added = add_program_headers(*program_headers, file.size_bytes(), layout);
   if (!added) return tl::unexpected(added.error());
   scan_sections(file, *header, sections, layout);
-  if (sections.count == 0) add_from_program_headers(file, *program_headers, layout);
+  add_from_program_headers(file, *program_headers, layout);
   return layout;
 }
 

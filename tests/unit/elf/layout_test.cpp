@@ -101,6 +101,20 @@ TEST_CASE("read_layout takes .eh_frame_hdr from its program header where no sect
   }
 }
 
+TEST_CASE("read_layout asks the program headers for what useless section headers do not tell") {
+  auto nameless = typical({}).build();
+  patch(nameless, kShstrndxAt, 0, 2);
+  auto single = typical({}).build();
+  patch(single, kShnumAt, 1, 2);
+  for (const auto& bytes : {nameless, single}) {
+    const auto layout = layout_of(bytes);
+    REQUIRE(layout);
+    CHECK_FALSE(layout->text);
+    REQUIRE(layout->eh_frame_hdr);
+    CHECK(layout->eh_frame_hdr->address.value == 0x2000);
+  }
+}
+
 TEST_CASE("read_layout understands extended numbering of sections and program headers") {
   auto file = typical({}).build();
   const auto shoff = static_cast<size_t>(u64_at(file, kShoffAt));

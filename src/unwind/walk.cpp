@@ -294,6 +294,9 @@ class Walker {
   Step step_by_frame_pointer() {
     if (!cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
     const uint64_t fp = cursor_.fp;
+    // How a thread's first frame marks itself where it has no CFI (x86-64 psABI, section 3.4.1);
+    // musl's and Go's do. The leaf may have any use for the register.
+    if (fp == 0 && !cursor_.pc_is_exact) return ends(WalkEnd::Root);
     if (fp < cursor_.sp || fp % 8 != 0) return ends(WalkEnd::NoUnwindInfo);
     uint64_t return_address = 0;
     uint64_t caller_fp = 0;

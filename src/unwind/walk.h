@@ -25,13 +25,14 @@ std::string_view name_of(FrameOrigin origin);
 
 // Why a walk ended. Root is the only complete one.
 enum class WalkEnd : uint8_t {
-  Root,            // the thread's outermost frame: undefined return address, or the ELF entry point
-  StackTruncated,  // the next word lies beyond the copied bytes
-  BadMemory,       // the next word lies elsewhere outside the snapshot
-  UnmappedPc,      // a pc that no executable mapping holds
-  NoUnwindInfo,    // no CFI, and the frame pointer leads nowhere
-  BadCfi,          // malformed unwind information
-  Unsupported,     // unwind information beyond our limits
+  Root,  // the thread's outermost frame: undefined return address, the ELF entry point, or a
+         // frame pointer of 0 where no CFI is
+  StackTruncated,   // the next word lies beyond the copied bytes
+  BadMemory,        // the next word lies elsewhere outside the snapshot
+  UnmappedPc,       // a pc that no executable mapping holds
+  NoUnwindInfo,     // no CFI, and the frame pointer leads nowhere
+  BadCfi,           // malformed unwind information
+  Unsupported,      // unwind information beyond our limits
   UnknownRegister,  // a rule needs a register that nobody saved
   NoProgress,       // the CFA did not grow
   FrameLimit,       // deeper than kMaxFrames

@@ -56,9 +56,9 @@ TEST_CASE("an unaligned CFA reads the bytes that are there, and nothing else") {
   World w;
   w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 9));
   const FakeStack stack(0x7000, {at(0x2050) << 8, at(0x2050) >> 56});
-  const Walk walk = w.walk(registers_at(at(0x1010), 0x7000, 0), stack);
+  const Walk walk = w.walk(registers_at(at(0x1010), 0x7000, 1), stack);
   CHECK(pcs(walk) == Pcs{0x1010, 0x2050});
-  CHECK(end_of(walk) == "no_unwind_info");  // no row covers 0x2050, and fp is 0
+  CHECK(end_of(walk) == "no_unwind_info");  // no row covers 0x2050, and fp is none
 }
 
 TEST_CASE("a return address outside all modules, or zero: UnmappedPc") {

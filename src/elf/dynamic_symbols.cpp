@@ -3,7 +3,6 @@
 #include "base/checked.h"
 
 #include <algorithm>
-#include <array>
 
 #include <elf.h>
 

@@ -4,7 +4,6 @@
 #include "base/byte_source.h"
 #include "elf/layout.h"
 #include "sentry_prof/profile.h"
-#include "sentry_prof/result.h"
 
 #include <cstddef>
 #include <string>

@@ -2,7 +2,6 @@
 #include "elf/layout.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 #include <elf.h>

@@ -87,6 +87,8 @@ void add_own_cost(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "records_unknown_type", figures.sampler.unknown_type);
   add_number(json, "rule_cache_hits", figures.unwinder.cache_hits);
   add_number(json, "rule_cache_misses", figures.unwinder.cache_misses);
+  add_number(json, "full_rows", figures.unwinder.full_rows);
+  add_number(json, "walks_restarted", figures.unwinder.restarts);
 }
 
 void add_hottest(JsonWriter& json, const std::vector<HotFunction>& hottest) {

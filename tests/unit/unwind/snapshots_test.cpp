@@ -3,7 +3,6 @@
 #include "support/snapshot.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 using sentry_prof::test::Snapshot;

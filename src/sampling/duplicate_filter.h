@@ -11,10 +11,12 @@ namespace sentry_prof::sampling {
 // A thread that was born while its process was being attached may have inherited its parent's
 // events and then have been given events of its own, on all CPUs or on some. The kernel does not
 // say so, but samples do: those of an inherited event carry the identifier of the parent's. Once
-// such a one is seen, the thread's own event on that CPU is superfluous.
+// such a one is seen, the thread's own event on that CPU is superfluous. The parent's may be that
+// of a late thread as well.
 class DuplicateFilter {
  public:
-  // A thread that was found only after the first events had been opened.
+  // A thread that was found only after the first events had been opened. To be told in the order in
+  // which the events were opened.
   void add_late_event(uint32_t tid, uint32_t cpu, uint64_t identifier);
 
   struct Verdict {
@@ -26,11 +28,17 @@ class DuplicateFilter {
   void forget_thread(uint32_t tid);
 
  private:
+  struct LateEvent {
+    size_t order = 0;  // in which they were opened
+    bool is_superfluous = false;
+  };
   static uint64_t key_of(uint32_t tid, uint32_t cpu) { return uint64_t{tid} << 32 | cpu; }
 
-  std::unordered_map<uint64_t, bool> is_superfluous_by_identifier_;
+  void remember_source(uint32_t tid, uint32_t cpu, uint64_t identifier);
+
+  std::unordered_map<uint64_t, LateEvent> late_events_;  // by identifier
   // The late event from which (tid, cpu) is sampled: its own, or that of a parent opened late.
-  std::unordered_map<uint64_t, uint64_t> late_identifier_by_thread_;
+  std::unordered_map<uint64_t, uint64_t> source_by_thread_;
   std::unordered_map<uint32_t, std::vector<uint32_t>> cpus_by_tid_;
 };
 

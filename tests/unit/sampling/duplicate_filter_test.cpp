@@ -63,6 +63,40 @@ TEST_CASE("a child that inherited both events of a late thread tells it, too") {
   CHECK(filter.judge(kChild, 0, kParentEvent).superfluous_event == kLateEvent);
 }
 
+TEST_CASE("a late child of a late thread is sampled once") {
+  constexpr uint64_t kChildEvent = 300;
+  for (const bool own_comes_first : {true, false}) {
+    CAPTURE(own_comes_first);
+    DuplicateFilter filter = filter_with_late_thread();
+    filter.add_late_event(kChild, 0, kChildEvent);
+    if (own_comes_first) CHECK(is_kept(filter, kChild, 0, kChildEvent));
+    const auto verdict = filter.judge(kChild, 0, kLateEvent);
+    CHECK_FALSE(verdict.is_duplicate);
+    CHECK(verdict.superfluous_event == kChildEvent);
+    CHECK(filter.judge(kChild, 0, kChildEvent).is_duplicate);
+    CHECK(is_kept(filter, kChild, 0, kLateEvent));
+    CHECK(is_kept(filter, kLateThread, 0, kLateEvent));
+  }
+}
+
+TEST_CASE("who inherited the events of two late threads is sampled by the older one") {
+  constexpr uint64_t kChildEvent = 300;
+  constexpr uint32_t kGrandchild = 13;
+  for (const bool older_comes_first : {true, false}) {
+    CAPTURE(older_comes_first);
+    DuplicateFilter filter = filter_with_late_thread();
+    filter.add_late_event(kChild, 0, kChildEvent);
+    const uint64_t first = older_comes_first ? kLateEvent : kChildEvent;
+    const uint64_t second = older_comes_first ? kChildEvent : kLateEvent;
+    CHECK(is_kept(filter, kGrandchild, 0, first));
+    const auto verdict = filter.judge(kGrandchild, 0, second);
+    CHECK(verdict.is_duplicate == older_comes_first);
+    CHECK(verdict.superfluous_event == kChildEvent);
+    CHECK(filter.judge(kChild, 0, kChildEvent).is_duplicate);
+    CHECK(is_kept(filter, kGrandchild, 0, kLateEvent));
+  }
+}
+
 TEST_CASE("a thread number that is given away again is no evidence") {
   DuplicateFilter filter = filter_with_late_thread();
   filter.forget_thread(kLateThread);

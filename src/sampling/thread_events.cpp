@@ -8,9 +8,11 @@
 
 namespace sentry_prof::sampling {
 
-// Records between opening and redirecting are lost in silence. That is no harm: what they would
-// have told is read from /proc after the attach, and threads that they announced are found by the
-// next pass. (PERF_FLAG_FD_OUTPUT would save the second call; the manual page calls it broken.)
+// Records between opening and redirecting are lost in silence. What they would have told of this
+// process is read from /proc after the attach, and threads that they announced are found by the
+// next pass. But of a process that is forked in these microseconds the FORK record is missing: only
+// its samples tell of it, and its maps have to be read then.
+// (PERF_FLAG_FD_OUTPUT would save the second call; the manual page calls it broken.)
 int ThreadEvents::open_redirected(pid_t tid, const PerfRing& ring, const perf_event_attr& attr,
                                   std::vector<os::Fd>& events) {
   if (side_band_.size() + sampling_.size() >= limit_) return EMFILE;
@@ -21,45 +23,53 @@ int ThreadEvents::open_redirected(pid_t tid, const PerfRing& ring, const perf_ev
   return 0;
 }
 
-int ThreadEvents::open_on_ring(pid_t tid, const PerfRing& ring, const ThreadAttrs& attrs,
-                               const OnLateEvent& on_late_event) {
+int ThreadEvents::open_on_ring(pid_t tid, const PerfRing& ring, const ThreadAttrs& attrs) {
   // The side band first: who has inherited a sampling event has inherited its side band then.
   int error_number = 0;
   if (attrs.side_band) error_number = open_redirected(tid, ring, *attrs.side_band, side_band_);
   if (error_number == 0) error_number = open_redirected(tid, ring, attrs.sampling, sampling_);
-  if (error_number == 0 && on_late_event) {
-    remember_late(tid, ring, attrs.side_band.has_value(), on_late_event);
-  }
   return error_number;
 }
 
 int ThreadEvents::open_thread(pid_t tid, const ThreadAttrs& attrs,
                               const OnLateEvent& on_late_event) {
   const size_t side_band_before = side_band_.size(), sampling_before = sampling_.size();
+  std::vector<NewEvent> opened;
   for (const PerfRing& ring : rings_) {
-    const int error_number = open_on_ring(tid, ring, attrs, on_late_event);
+    const int error_number = open_on_ring(tid, ring, attrs);
+    if (error_number == 0) opened.push_back(newest_event(ring, attrs));
     if (error_number == 0 || error_number == ENODEV) continue;  // ENODEV: the CPU went offline
     side_band_.resize(side_band_before);
     sampling_.resize(sampling_before);
     return error_number;
   }
+  // Only now, since a failure would give the places of these events to those of the next thread.
+  if (on_late_event) remember_late(tid, opened, on_late_event);
   return 0;
 }
 
-void ThreadEvents::remember_late(pid_t tid, const PerfRing& ring, bool has_side_band,
+ThreadEvents::NewEvent ThreadEvents::newest_event(const PerfRing& ring,
+                                                  const ThreadAttrs& attrs) const {
+  NewEvent event{ring.cpu(), {sampling_.size() - 1, std::nullopt}};
+  if (attrs.side_band) event.places.side_band_index = side_band_.size() - 1;
+  return event;
+}
+
+void ThreadEvents::remember_late(pid_t tid, std::span<const NewEvent> events,
                                  const OnLateEvent& on_late_event) {
-  uint64_t identifier = 0;
-  if (::ioctl(sampling_.back().get(), PERF_EVENT_IOC_ID, &identifier) != 0) return;
-  LateEvent late{sampling_.size() - 1, std::nullopt};
-  if (has_side_band) late.side_band_index = side_band_.size() - 1;
-  late_events_[identifier] = late;
-  on_late_event(static_cast<uint32_t>(tid), static_cast<uint32_t>(ring.cpu()), identifier);
+  for (const NewEvent& event : events) {
+    const int fd = sampling_[event.places.sampling_index].get();
+    uint64_t identifier = 0;
+    if (::ioctl(fd, PERF_EVENT_IOC_ID, &identifier) != 0) continue;
+    late_events_[identifier] = event.places;
+    on_late_event(static_cast<uint32_t>(tid), static_cast<uint32_t>(event.cpu), identifier);
+  }
 }
 
 void ThreadEvents::close_late_event(uint64_t identifier) {
   const auto late = late_events_.find(identifier);
   if (late == late_events_.end()) return;
-  const LateEvent event = late->second;
+  const EventPlaces event = late->second;
   late_events_.erase(late);
   if (event.sampling_index < sampling_.size()) sampling_[event.sampling_index].reset();
   if (event.side_band_index && *event.side_band_index < side_band_.size()) {

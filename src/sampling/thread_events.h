@@ -41,21 +41,24 @@ class ThreadEvents {
   void close_all();
 
  private:
-  struct LateEvent {
+  struct EventPlaces {
     size_t sampling_index;
     std::optional<size_t> side_band_index;
   };
-  int open_on_ring(pid_t tid, const PerfRing& ring, const ThreadAttrs& attrs,
-                   const OnLateEvent& on_late_event);
+  struct NewEvent {
+    int cpu;
+    EventPlaces places;
+  };
+  int open_on_ring(pid_t tid, const PerfRing& ring, const ThreadAttrs& attrs);
   int open_redirected(pid_t tid, const PerfRing& ring, const perf_event_attr& attr,
                       std::vector<os::Fd>& events);
-  void remember_late(pid_t tid, const PerfRing& ring, bool has_side_band,
-                     const OnLateEvent& on_late_event);
+  NewEvent newest_event(const PerfRing& ring, const ThreadAttrs& attrs) const;
+  void remember_late(pid_t tid, std::span<const NewEvent> events, const OnLateEvent& on_late_event);
 
   std::span<const PerfRing> rings_;
   uint64_t limit_;
   std::vector<os::Fd> side_band_, sampling_;
-  std::unordered_map<uint64_t, LateEvent> late_events_;
+  std::unordered_map<uint64_t, EventPlaces> late_events_;
 };
 
 }  // namespace sentry_prof::sampling

@@ -2,6 +2,7 @@
 // passes.
 #include "os/clock.h"
 #include "sampling/perf_sampler.h"
+#include "sampling/thread_events.h"
 #include "support/catch2.h"
 
 #include <algorithm>
@@ -323,4 +324,24 @@ TEST_CASE("with few open files, all threads are attached in the cheaper way or n
   // Root raises even the hard limit where it has CAP_SYS_RESOURCE.
   const int with_64 = outcome_with_file_limit(64);
   CHECK((with_64 == 2 || (with_64 == 0 && ::geteuid() == 0)));
+}
+
+TEST_CASE("a thread that could not be opened on all CPUs leaves no late event behind") {
+  const std::vector<int> cpus = {0, 0};  // two rings, on any machine
+  const auto rings = open_rings(cpus, 128 * 1024);
+  if (!rings) {
+    std::printf("skipped: %s\n", rings.error().message.c_str());
+    return;
+  }
+  EventChoices choices;
+  choices.excludes_kernel = true;
+  const ThreadAttrs attrs{std::nullopt, sampling_attr(choices)};
+  std::vector<uint64_t> told;
+  const auto on_late_event = [&](uint32_t, uint32_t, uint64_t id) { told.push_back(id); };
+  ThreadEvents too_few(*rings, 1);
+  CHECK(too_few.open_thread(::gettid(), attrs, on_late_event) == EMFILE);
+  CHECK(told.empty());
+  ThreadEvents enough(*rings, 2);
+  CHECK(enough.open_thread(::gettid(), attrs, on_late_event) == 0);
+  CHECK(told.size() == 2);
 }

@@ -86,9 +86,9 @@ class LoadedImage final : public unwind::CfiSource {
   mutable std::string cfi_error_;
 };
 
-// Opens the file behind a mapping. The Linux half implements it (map_files, then openat2 below
-// /proc/PID/root, then, only where the kernel gave a build id, the plain path). Where a build id
-// was given, the caller must compare it with the file's.
+// Opens the file behind a mapping. The Linux half implements it (map_files, then /proc/PID/exe,
+// then openat2 below /proc/PID/root, then, only where the kernel gave a build id, the plain path).
+// Where a build id was given, the caller must compare it with the file's.
 class ImageOpener {
  public:
   virtual ~ImageOpener() = default;

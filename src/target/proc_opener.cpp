@@ -132,6 +132,19 @@ os::Fd find_by_map_files(const MappingFacts& mapping) {
   return found;
 }
 
+// The program that the process runs, if that is what is mapped: the exact inode again, and no
+// capability is needed for a process of one's own. The name alone may be another process's by now.
+os::Fd find_by_exe(const MappingFacts& mapping) {
+  const std::string link = fmt::format("/proc/{}/exe", mapping.pid);
+  const bool has_name =
+      links_to(link, mapping.path) || links_to(link, mapping.path + std::string(kDeletedSuffix));
+  const bool can_be_proven = mapping.inode != 0 || !mapping.build_id.empty();
+  if (!has_name || !can_be_proven) return os::Fd();
+  os::Fd found(::open(link.c_str(), O_PATH | O_CLOEXEC));
+  if (found.is_open() && !is_expected_file(found, mapping)) found.reset();
+  return found;
+}
+
 Result<std::shared_ptr<const ByteSource>> open_named_file(const MappingFacts& mapping) {
   os::Fd root = open_root_of(mapping.pid);
   if (!root.is_open()) {
@@ -172,7 +185,9 @@ class ProcOpener final : public ImageOpener {
     const MappingKind kind = kind_of_mapping(mapping.path);
     if (kind == MappingKind::Vdso) return copy_own_vdso(mapping.size_bytes);
     if (kind == MappingKind::Anonymous) return fail(ErrorCode::Unsupported, "no file");
-    if (const os::Fd found = find_by_map_files(mapping); found.is_open()) {
+    for (const auto find : {find_by_map_files, find_by_exe}) {
+      const os::Fd found = find(mapping);
+      if (!found.is_open()) continue;
       if (auto file = open_found(found)) return file;
     }
     if (kind == MappingKind::MemoryFd) return fail(ErrorCode::NotFound, "a memory file");

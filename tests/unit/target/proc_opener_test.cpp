@@ -107,6 +107,46 @@ TEST_CASE("The opener finds a deleted file that still runs") {
   CHECK_FALSE(image->is_known_by_name_only());
 }
 
+TEST_CASE("The opener finds a deleted or replaced program by its process if map_files is closed") {
+  const ScratchDirectory scratch;
+  const RunningCopy program(scratch / "program");
+  const MappingFacts before = without_range(program.code());
+  fs::remove(scratch / "program");
+  const MappingFacts after = without_range(program.code());
+  REQUIRE(after.path != before.path);
+  test::write_text(scratch / "program", "something else");
+  const auto opener = make_proc_opener();
+  for (MappingFacts code : {before, after}) {
+    const auto file = opener->open(code);
+    REQUIRE(file);
+    CHECK((*file)->size_bytes() == fs::file_size(fs::canonical("/bin/sleep")));
+    code.inode = UINT64_MAX;  // as if the process ran another program by now
+    CHECK_FALSE(opener->open(code));
+  }
+}
+
+TEST_CASE("The opener finds a replaced program by its build id if map_files is closed") {
+  const ScratchDirectory scratch;
+  const RunningCopy program(scratch / "program");
+  const auto opener = make_proc_opener();
+  MappingFacts code = without_range(program.code());
+  const auto whole = opener->open(code);
+  REQUIRE(whole);
+  const auto layout = elf::read_layout(**whole);
+  REQUIRE(layout);
+  code.build_id = elf::read_identity(**whole, *layout).build_id;
+  if (code.build_id.empty()) {
+    WARN("skipped: sleep has no build id here");
+    return;
+  }
+  fs::remove(scratch / "program");
+  fs::copy_file(fs::canonical("/bin/cat"), scratch / "program");
+  code.inode = 0;
+  const auto file = opener->open(code);
+  REQUIRE(file);
+  CHECK((*file)->size_bytes() == (*whole)->size_bytes());
+}
+
 TEST_CASE("The opener takes (deleted) in a name for what it is") {
   const ScratchDirectory scratch;
   const RunningCopy program(scratch / "program (deleted)");

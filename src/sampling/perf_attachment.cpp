@@ -30,11 +30,12 @@ Result<std::vector<int>> online_cpus() {
   return cpus;
 }
 
-std::vector<pid_t> list_threads_of(std::span<const pid_t> pids) {
-  std::vector<pid_t> threads;
+std::vector<TargetThread> list_threads_of(std::span<const pid_t> pids) {
+  std::vector<TargetThread> threads;
   for (pid_t pid : pids) {
-    const auto more = os::list_threads(pid);
-    if (more) threads.insert(threads.end(), more->begin(), more->end());
+    const auto tids = os::list_threads(pid);
+    if (!tids) continue;
+    for (pid_t tid : *tids) threads.push_back({pid, tid});
   }
   return threads;
 }
@@ -112,8 +113,8 @@ uint64_t PerfAttachment::events_needed(size_t threads, EventLayout layout) const
   return needed + needed / 10;
 }
 
-int PerfAttachment::open_new_threads(const std::vector<pid_t>& threads, const ThreadAttrs& attrs,
-                                     DuplicateFilter* duplicates,
+int PerfAttachment::open_new_threads(std::span<const TargetThread> threads,
+                                     const ThreadAttrs& attrs, DuplicateFilter* duplicates,
                                      std::unordered_set<pid_t>& known) {
   ThreadEvents::OnLateEvent on_late_event;
   if (duplicates != nullptr) {
@@ -121,18 +122,22 @@ int PerfAttachment::open_new_threads(const std::vector<pid_t>& threads, const Th
       duplicates->add_late_event(tid, cpu, identifier);
     };
   }
-  for (pid_t tid : threads) {
+  for (const auto& [pid, tid] : threads) {
     if (!known.insert(tid).second) continue;
     const int error_number = events_->open_thread(tid, attrs, on_late_event);
     if (error_number == ESRCH) continue;  // ended meanwhile
-    if (error_number != 0) return error_number;
+    if (error_number != 0) {
+      refused_pid_ = pid;
+      return error_number;
+    }
     ++setup_.threads_attached;
   }
   return 0;
 }
 
-int PerfAttachment::attach_all(std::span<const pid_t> pids, const std::vector<pid_t>& first_threads,
-                               EventLayout layout, DuplicateFilter& duplicates) {
+int PerfAttachment::attach_all(std::span<const pid_t> pids,
+                               std::span<const TargetThread> first_threads, EventLayout layout,
+                               DuplicateFilter& duplicates) {
   events_.emplace(rings_, event_limit_);
   setup_.threads_attached = 0;
   const ThreadAttrs attrs = thread_attrs(layout);
@@ -155,7 +160,7 @@ int PerfAttachment::attach_all(std::span<const pid_t> pids, const std::vector<pi
 
 Result<void> PerfAttachment::attach(std::span<const pid_t> pids, DuplicateFilter& duplicates) {
   if (auto prepared = prepare(); !prepared) return prepared;
-  const std::vector<pid_t> threads = list_threads_of(pids);
+  const std::vector<TargetThread> threads = list_threads_of(pids);
   if (threads.empty()) return tl::unexpected<Error>(gone_error(pids));
   raise_file_limit(threads.size());
   int error_number = EMFILE;
@@ -169,7 +174,7 @@ Result<void> PerfAttachment::attach(std::span<const pid_t> pids, DuplicateFilter
 
 Error PerfAttachment::explain(int error_number, std::span<const pid_t> pids, size_t threads) const {
   if (error_number == ESRCH) return gone_error(pids);
-  if (error_number != EMFILE) return explain_target_failure(error_number, pids[0]);
+  if (error_number != EMFILE) return explain_target_failure(error_number, refused_pid_);
   const uint64_t needed = events_needed(threads, EventLayout::OneEvent) + kReservedFiles;
   return {
       ErrorCode::LimitExceeded,
@@ -191,6 +196,7 @@ Result<void> PerfAttachment::attach_before_exec(pid_t child) {
     return {};
   }
   events_.reset();
+  refused_pid_ = child;
   return tl::unexpected<Error>(explain(error_number, std::span(&child, 1), 1));
 }
 

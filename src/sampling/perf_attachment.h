@@ -16,6 +16,10 @@
 
 namespace sentry_prof::sampling {
 
+struct TargetThread {
+  pid_t pid, tid;
+};
+
 class PerfAttachment {
  public:
   explicit PerfAttachment(const SamplerOptions& options) : options_(options) {}
@@ -41,9 +45,9 @@ class PerfAttachment {
   void raise_file_limit(size_t threads);
   uint64_t events_needed(size_t threads, EventLayout layout) const;
   // 0, or the errno of what failed; then nothing is attached.
-  int attach_all(std::span<const pid_t> pids, const std::vector<pid_t>& first_threads,
+  int attach_all(std::span<const pid_t> pids, std::span<const TargetThread> first_threads,
                  EventLayout layout, DuplicateFilter& duplicates);
-  int open_new_threads(const std::vector<pid_t>& threads, const ThreadAttrs& attrs,
+  int open_new_threads(std::span<const TargetThread> threads, const ThreadAttrs& attrs,
                        DuplicateFilter* duplicates, std::unordered_set<pid_t>& known);
   Error explain(int error_number, std::span<const pid_t> pids, size_t threads) const;
 
@@ -52,6 +56,7 @@ class PerfAttachment {
   SamplerSetup setup_;
   std::vector<PerfRing> rings_;
   std::optional<ThreadEvents> events_;  // after rings_: redirected into them
+  pid_t refused_pid_ = 0;               // whose thread could not be opened, after a failure
   uint64_t file_limit_ = 0;             // RLIMIT_NOFILE
   uint64_t event_limit_ = 0;            // what of it events may take
 };

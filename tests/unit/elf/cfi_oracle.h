@@ -11,12 +11,13 @@ struct OracleResult {
   uint64_t rows = 0;         // two addresses of each were looked up
   uint64_t differences = 0;  // rows
   std::string first_difference;
-  std::string skipped;  // why nothing was compared, if so
+  std::string skipped;  // why nothing was compared, if so: libdw has nothing
 };
 
 enum class OracleSection { EhFrame, DebugFrame };
 
-// Every `stride`-th FDE.
+// Counts all FDEs, and compares the rows of every `stride`-th. What we cannot read but libdw can is
+// a difference.
 OracleResult compare_with_libdw(const std::string& path, OracleSection section, unsigned stride);
 
 }  // namespace sentry_prof::elf_test

@@ -25,9 +25,8 @@ struct SampleEvent {
   uint32_t pid = 0;
   uint32_t tid = 0;
   uint32_t cpu = 0;
-  bool was_in_kernel = false;  // interrupted in a system call or fault; registers are the user's
-  UserRegisters registers;
-  Bytes stack;  // dyn_size bytes from the stack pointer upward; may be empty
+  UserRegisters registers;  // the user's, also if a system call or fault was interrupted
+  Bytes stack;              // dyn_size bytes from the stack pointer upward; may be empty
 };
 
 // A new executable mapping.
@@ -37,12 +36,10 @@ struct MapEvent {
   RuntimeAddress begin;
   uint64_t size_bytes = 0;
   uint64_t file_offset = 0;
-  uint32_t protection = 0;  // PROT_*
   std::array<std::byte, 20> build_id{};
   uint8_t build_id_size_bytes = 0;  // 0: the kernel gave none, then device and inode hold
   uint32_t device_major = 0, device_minor = 0;
   uint64_t inode = 0;
-  uint64_t inode_generation = 0;
   std::string_view path;  // "[vdso]", "//anon", "/usr/lib/..."
 };
 
@@ -64,7 +61,6 @@ struct ExitEvent {
 struct SwitchEvent {
   uint32_t pid = 0, tid = 0;
   bool is_out = false;
-  bool was_preempted = false;  // out, but runnable
 };
 
 // Samples or records that the kernel could not put into the ring.

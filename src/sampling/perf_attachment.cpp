@@ -82,7 +82,6 @@ void PerfAttachment::describe_setup() {
   setup_.event_name = has_cycles ? "cycles" : "cpu-clock";
   setup_.fell_back_to_cpu_clock = options_.event == ClockEvent::Cycles && !has_cycles;
   setup_.kernel_excluded = choices_.excludes_kernel;
-  setup_.has_build_ids = choices_.has_build_ids;
   setup_.has_switches = choices_.has_switches;
   setup_.stack_bytes = choices_.stack_bytes;
   setup_.ring_bytes_per_cpu = rings_.empty() ? 0 : rings_.front().data().size();

@@ -1,6 +1,5 @@
 #include "sampling/perf_attr.h"
 
-#include <algorithm>
 #include <ctime>
 
 #include <asm/perf_regs.h>
@@ -61,7 +60,7 @@ perf_event_attr sampling_attr(const EventChoices& choices) {
   attr.sample_freq = choices.frequency_hz;
   attr.exclude_kernel = choices.excludes_kernel ? 1 : 0;
   attr.sample_regs_user = user_register_mask();
-  attr.sample_stack_user = std::min(choices.stack_bytes, kMaxStackBytes) & ~7u;
+  attr.sample_stack_user = choices.stack_bytes;
   return attr;
 }
 

@@ -15,15 +15,11 @@ uint64_t user_register_mask();
 // What both events put into their records.
 uint64_t common_sample_type();
 
-// 512 bytes below 64 KiB: a record's size is a u16 and has to hold the registers as well. The
-// kernel would cut the stack by itself, but then the size would differ from what the summary says.
-constexpr uint32_t kMaxStackBytes = 65024;
-
 // What the kernel may refuse: older ones know less, and unprivileged users may not ask for all.
 struct EventChoices {
   ClockEvent event = ClockEvent::CpuClock;
   uint32_t frequency_hz = 101;
-  uint32_t stack_bytes = kMaxStackBytes;
+  uint32_t stack_bytes = kMaxStackBytes;  // a multiple of eight, at most this
   bool excludes_kernel = false;
   bool has_build_ids = true;           // Linux 5.12
   bool has_switches = true;            // Linux 4.3

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include <linux/perf_event.h>
-#include <sys/mman.h>
 
 namespace sentry_prof::sampling {
 namespace {
@@ -57,15 +56,6 @@ MapEvent read_mapping(ByteReader& in) {
   return map;
 }
 
-MapEvent decode_mmap(SideBand& record) {
-  MapEvent map = read_mapping(record.payload);
-  // This older form says only whether the mapping may be executed.
-  const bool is_data = has_flag(record, PERF_RECORD_MISC_MMAP_DATA);
-  map.protection = is_data ? PROT_READ : PROT_READ | PROT_EXEC;
-  map.path = bounded_string(record.payload);
-  return map;
-}
-
 void read_build_id(ByteReader& in, MapEvent& map) {
   const uint8_t size_bytes = in.u8();
   in.skip(3);
@@ -79,7 +69,7 @@ void read_device_and_inode(ByteReader& in, MapEvent& map) {
   map.device_major = in.u32();
   map.device_minor = in.u32();
   map.inode = in.u64();
-  map.inode_generation = in.u64();
+  in.skip(8);  // generation of the inode
 }
 
 MapEvent decode_mmap2(SideBand& record) {
@@ -90,8 +80,7 @@ MapEvent decode_mmap2(SideBand& record) {
   } else {
     read_device_and_inode(in, map);
   }
-  map.protection = in.u32();
-  in.skip(4);  // MAP_* flags
+  in.skip(8);  // PROT_* and MAP_* flags
   map.path = bounded_string(in);
   return map;
 }
@@ -126,7 +115,6 @@ SwitchEvent decode_switch(const SideBand& record) {
   event.pid = record.pid;
   event.tid = record.tid;
   event.is_out = has_flag(record, PERF_RECORD_MISC_SWITCH_OUT);
-  event.was_preempted = event.is_out && has_flag(record, PERF_RECORD_MISC_SWITCH_OUT_PREEMPT);
   return event;
 }
 
@@ -145,9 +133,6 @@ ThrottleEvent decode_throttle(SideBand& record) {
 // False for a type that event.h does not know.
 bool decode_side_band_body(SideBand& record, Event& event) {
   switch (record.header.type) {
-    case PERF_RECORD_MMAP:
-      event.body = decode_mmap(record);
-      return true;
     case PERF_RECORD_MMAP2:
       event.body = decode_mmap2(record);
       return true;
@@ -239,8 +224,6 @@ void decode_sample(const RecordLayout& layout, const RecordHeader& header, Bytes
   if (layout.sample_cpu_offset() != RecordLayout::kAbsent) {
     sample.cpu = load<uint32_t>(record, layout.sample_cpu_offset());
   }
-  const uint16_t mode = header.misc & PERF_RECORD_MISC_CPUMODE_MASK;
-  sample.was_in_kernel = mode == PERF_RECORD_MISC_KERNEL;
   decoded.event.time_ns = load<uint64_t>(record, layout.sample_time_offset());
   if (layout.sample_identifier_offset() != RecordLayout::kAbsent) {
     decoded.identifier = load<uint64_t>(record, layout.sample_identifier_offset());
@@ -296,7 +279,6 @@ void RecordLayout::place_trailer_fields(uint64_t sample_type) {
     if ((sample_type & field) == 0) continue;
     if (field == PERF_SAMPLE_TID) trailer_tid_ = offset;
     if (field == PERF_SAMPLE_TIME) trailer_time_ = offset;
-    if (field == PERF_SAMPLE_CPU) trailer_cpu_ = offset;
     if (field == PERF_SAMPLE_IDENTIFIER) trailer_identifier_ = offset;
     offset = static_cast<uint16_t>(offset + 8);
   }

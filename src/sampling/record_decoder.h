@@ -47,7 +47,6 @@ class RecordLayout {
   uint16_t trailer_bytes() const { return trailer_bytes_; }
   uint16_t trailer_tid_offset() const { return trailer_tid_; }
   uint16_t trailer_time_offset() const { return trailer_time_; }
-  uint16_t trailer_cpu_offset() const { return trailer_cpu_; }
   uint16_t trailer_identifier_offset() const { return trailer_identifier_; }
 
  private:
@@ -57,8 +56,8 @@ class RecordLayout {
 
   uint16_t sample_identifier_ = kAbsent, sample_tid_ = kAbsent, sample_time_ = kAbsent,
            sample_cpu_ = kAbsent, sample_fixed_bytes_ = 0;
-  uint16_t trailer_tid_ = kAbsent, trailer_time_ = kAbsent, trailer_cpu_ = kAbsent,
-           trailer_identifier_ = kAbsent, trailer_bytes_ = 0;
+  uint16_t trailer_tid_ = kAbsent, trailer_time_ = kAbsent, trailer_identifier_ = kAbsent,
+           trailer_bytes_ = 0;
   uint32_t register_bytes_ = 0;
   bool has_registers_ = false, has_stack_ = false;
 };

@@ -15,6 +15,11 @@ namespace sentry_prof::sampling {
 
 enum class ClockEvent : uint8_t { CpuClock, Cycles };
 
+// The largest copy of a stack: 512 bytes below 64 KiB, since a record's size is a u16 and has to
+// hold the registers as well. The kernel would cut the stack by itself, but then the size would
+// differ from what the summary says.
+inline constexpr uint32_t kMaxStackBytes = 65024;
+
 struct SamplerOptions {
   uint32_t frequency_hz = 101;
   ClockEvent event = ClockEvent::CpuClock;
@@ -27,8 +32,7 @@ struct SamplerSetup {
   std::string event_name;  // "cpu-clock" or "cycles"
   bool fell_back_to_cpu_clock = false;
   bool kernel_excluded = false;  // time in system calls is missing (paranoid)
-  bool has_build_ids = false;    // MMAP2 carries build ids (Linux 5.12)
-  bool has_switches = false;
+  bool has_switches = false;     // context switches are told (Linux 4.3)
   uint32_t stack_bytes = 0;
   uint64_t ring_bytes_per_cpu = 0;
   uint32_t cpus = 0;

@@ -67,8 +67,9 @@ class RecordBuilder {
  private:
   template <typename T>
   RecordBuilder& put(T value) {
-    const auto* begin = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), begin, begin + sizeof value);
+    const size_t at = bytes_.size();
+    bytes_.resize(at + sizeof value);
+    std::memcpy(bytes_.data() + at, &value, sizeof value);
     return *this;
   }
 

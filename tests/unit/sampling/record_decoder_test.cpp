@@ -20,8 +20,8 @@ DecodedRecord decode(const std::vector<std::byte>& record) {
   return decode_record(layout(), record);
 }
 
-RecordBuilder sample(uint16_t misc = PERF_RECORD_MISC_USER) {
-  return RecordBuilder(PERF_RECORD_SAMPLE, misc).sample_head(77, 10, 11, 5000, 3);
+RecordBuilder sample() {
+  return RecordBuilder(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER).sample_head(77, 10, 11, 5000, 3);
 }
 
 RecordBuilder sample_with_registers() {
@@ -45,7 +45,6 @@ TEST_CASE("a sample gives thread, time, registers and the filled part of its sta
   CHECK(body.pid == 10);
   CHECK(body.tid == 11);
   CHECK(body.cpu == 3);
-  CHECK_FALSE(body.was_in_kernel);
   CHECK(body.registers.is_present);
   CHECK_FALSE(body.registers.is_32_bit);
   ByteReader words(body.registers.words, std::endian::native);
@@ -65,13 +64,6 @@ TEST_CASE("registers and stack of a sample are not copied") {
   const std::byte* begin = record.data();
   CHECK(body.registers.words.data() == begin + 8 + 32 + 8);
   CHECK(body.stack.data() == begin + 8 + 32 + 8 + 24 + 8);
-}
-
-TEST_CASE("a sample taken in the kernel says so") {
-  const auto kernel = sample(PERF_RECORD_MISC_KERNEL).u64(0).u64(0).build();
-  CHECK(std::get<SampleEvent>(decode(kernel).event.body).was_in_kernel);
-  const auto user = sample(PERF_RECORD_MISC_USER).u64(0).u64(0).build();
-  CHECK_FALSE(std::get<SampleEvent>(decode(user).event.body).was_in_kernel);
 }
 
 TEST_CASE("a sample without user registers has neither registers nor stack") {
@@ -159,11 +151,9 @@ TEST_CASE("MMAP2 without a build id gives device and inode") {
   CHECK(map.begin.value == 0x7f0000);
   CHECK(map.size_bytes == 0x2000);
   CHECK(map.file_offset == 0x1000);
-  CHECK(map.protection == (PROT_READ | PROT_EXEC));
   CHECK(map.device_major == 8);
   CHECK(map.device_minor == 1);
   CHECK(map.inode == 4242);
-  CHECK(map.inode_generation == 7);
   CHECK(map.build_id_size_bytes == 0);
   CHECK(map.path == "/usr/lib/libc.so.6");
 }
@@ -187,7 +177,6 @@ TEST_CASE("MMAP2 with a build id gives as many bytes as it has") {
   CHECK(map.build_id[15] == std::byte{16});
   CHECK(map.build_id[16] == std::byte{0});
   CHECK(map.inode == 0);
-  CHECK(map.protection == PROT_EXEC);
   CHECK(map.path == "/bin/true");
 }
 
@@ -195,29 +184,6 @@ TEST_CASE("MMAP2 with a build id that cannot be is undecodable") {
   CHECK(std::holds_alternative<MapEvent>(decode(mmap2_with_build_id(20)).event.body));
   CHECK(is_undecodable(decode(mmap2_with_build_id(21)), PERF_RECORD_MMAP2));
   CHECK(is_undecodable(decode(mmap2_with_build_id(255)), PERF_RECORD_MMAP2));
-}
-
-TEST_CASE("MMAP of the older form knows only whether code may run") {
-  const auto with = [](uint16_t misc) {
-    return RecordBuilder(PERF_RECORD_MMAP, misc)
-        .u32(10)
-        .u32(11)
-        .u64(0x1000)
-        .u64(0x2000)
-        .u64(0x3000)
-        .string("[vdso]")
-        .trailer(10, 11, 900, 1, 55)
-        .build();
-  };
-  const auto code_record = with(0);
-  const auto code = std::get<MapEvent>(decode(code_record).event.body);
-  CHECK(code.protection == (PROT_READ | PROT_EXEC));
-  CHECK(code.begin.value == 0x1000);
-  CHECK(code.size_bytes == 0x2000);
-  CHECK(code.file_offset == 0x3000);
-  CHECK(code.path == "[vdso]");
-  const auto data_record = with(PERF_RECORD_MISC_MMAP_DATA);
-  CHECK(std::get<MapEvent>(decode(data_record).event.body).protection == PROT_READ);
 }
 
 TEST_CASE("a string without an end stops at the trailer") {
@@ -272,7 +238,7 @@ TEST_CASE("FORK and EXIT name the thread and its parent") {
   CHECK(exit.tid == 21);
 }
 
-TEST_CASE("SWITCH takes its thread from the trailer and tells sleep from preemption") {
+TEST_CASE("SWITCH takes its thread from the trailer and tells in from out") {
   const auto decode_switch = [](uint16_t misc) {
     const auto record = RecordBuilder(PERF_RECORD_SWITCH, misc).trailer(10, 11, 900, 1, 55).build();
     return std::get<SwitchEvent>(decode(record).event.body);
@@ -283,9 +249,6 @@ TEST_CASE("SWITCH takes its thread from the trailer and tells sleep from preempt
   CHECK_FALSE(in.is_out);
   const SwitchEvent out = decode_switch(PERF_RECORD_MISC_SWITCH_OUT);
   CHECK(out.is_out);
-  CHECK_FALSE(out.was_preempted);
-  const uint16_t preempted = PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
-  CHECK(decode_switch(preempted).was_preempted);
 }
 
 TEST_CASE("LOST and LOST_SAMPLES give their counts") {
@@ -308,16 +271,18 @@ TEST_CASE("THROTTLE begins and UNTHROTTLE ends") {
 }
 
 TEST_CASE("a type that nobody knows is told apart from a broken record") {
-  const auto record = RecordBuilder(4711).u64(1).trailer(10, 11, 900, 1, 55).build();
-  CHECK_FALSE(decode(record).is_known_type);
-  const auto known = RecordBuilder(PERF_RECORD_SWITCH).trailer(10, 11, 900, 1, 55).build();
-  CHECK(decode(known).is_known_type);
+  const auto is_known = [](uint32_t type) {
+    return decode(RecordBuilder(type).u64(1).trailer(10, 11, 900, 1, 55).build()).is_known_type;
+  };
+  CHECK_FALSE(is_known(4711));
+  CHECK_FALSE(is_known(PERF_RECORD_MMAP));  // the older form of MMAP2, never asked for
+  CHECK(is_known(PERF_RECORD_SWITCH));
 }
 
 TEST_CASE("a side-band record too short for its fields is undecodable") {
   for (uint32_t type :
-       {PERF_RECORD_MMAP, PERF_RECORD_MMAP2, PERF_RECORD_COMM, PERF_RECORD_FORK, PERF_RECORD_EXIT,
-        PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES, PERF_RECORD_THROTTLE, PERF_RECORD_UNTHROTTLE}) {
+       {PERF_RECORD_MMAP2, PERF_RECORD_COMM, PERF_RECORD_FORK, PERF_RECORD_EXIT, PERF_RECORD_LOST,
+        PERF_RECORD_LOST_SAMPLES, PERF_RECORD_THROTTLE, PERF_RECORD_UNTHROTTLE}) {
     CAPTURE(type);
     CHECK(is_undecodable(decode(RecordBuilder(type).trailer(10, 11, 900, 1, 55).build()), type));
     CHECK(is_undecodable(decode(RecordBuilder(type).u64(0).u64(0).build()), type));

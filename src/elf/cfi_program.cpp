@@ -77,10 +77,7 @@ class RowProgram {
  private:
   void run(const ProgramRange& program);
   void step();
-  void step_location(uint8_t opcode);
-  void step_cfa(uint8_t opcode);
-  void step_rule(uint8_t opcode);
-  void step_other(uint8_t opcode);
+  void step_extended(uint8_t opcode);
 
   void advance(uint64_t factored);
   void set_location();
@@ -178,11 +175,14 @@ void RowProgram::step() {
     case kRestore:
       return restore_rule(operand);
     default:
-      return step_location(opcode);
+      return step_extended(opcode);
   }
 }
 
-void RowProgram::step_location(uint8_t opcode) {
+// Where two operands follow, the first is read in a statement of its own: C++ leaves the order in
+// which arguments are evaluated open.
+void RowProgram::step_extended(uint8_t opcode) {
+  uint64_t reg = 0;
   switch (opcode) {
     case kNop:
       return;
@@ -196,21 +196,13 @@ void RowProgram::step_location(uint8_t opcode) {
       return advance(reader_.u32());
     case kMipsAdvanceLoc8:
       return advance(reader_.u64());
-    default:
-      return step_cfa(opcode);
-  }
-}
 
-void RowProgram::step_cfa(uint8_t opcode) {
-  switch (opcode) {
-    case kDefCfa: {
-      const uint64_t reg = read_register();
+    case kDefCfa:
+      reg = read_register();
       return define_cfa(reg, read_offset());
-    }
-    case kDefCfaSf: {
-      const uint64_t reg = read_register();
+    case kDefCfaSf:
+      reg = read_register();
       return define_cfa(reg, read_factored_signed());
-    }
     case kDefCfaRegister:
       return define_cfa_register(read_register());
     case kDefCfaOffset:
@@ -219,13 +211,36 @@ void RowProgram::step_cfa(uint8_t opcode) {
       return define_cfa_offset(read_factored_signed());
     case kDefCfaExpression:
       return define_cfa_expression();
-    default:
-      return step_other(opcode);
-  }
-}
 
-void RowProgram::step_other(uint8_t opcode) {
-  switch (opcode) {
+    case kOffsetExtended:
+      reg = read_register();
+      return set_offset(reg, RuleKind::AtCfaOffset, read_factored());
+    case kOffsetExtendedSf:
+      reg = read_register();
+      return set_offset(reg, RuleKind::AtCfaOffset, read_factored_signed());
+    case kGnuNegativeOffsetExtended:
+      reg = read_register();
+      return set_offset(reg, RuleKind::AtCfaOffset, factored(-to_signed(reader_.uleb128())));
+    case kValOffset:
+      reg = read_register();
+      return set_offset(reg, RuleKind::ValCfaOffset, read_factored());
+    case kValOffsetSf:
+      reg = read_register();
+      return set_offset(reg, RuleKind::ValCfaOffset, read_factored_signed());
+    case kExpression:
+      return set_expression(read_register(), RuleKind::AtExpression);
+    case kValExpression:
+      return set_expression(read_register(), RuleKind::ValExpression);
+    case kRegister:
+      reg = read_register();
+      return set_register(reg, read_register());
+    case kUndefined:
+      return set_plain(read_register(), RuleKind::Undefined);
+    case kSameValue:
+      return set_plain(read_register(), RuleKind::SameValue);
+    case kRestoreExtended:
+      return restore_rule(read_register());
+
     case kRememberState:
       return remember();
     case kRestoreState:
@@ -235,37 +250,6 @@ void RowProgram::step_other(uint8_t opcode) {
     case kGnuArgsSize:
       reader_.uleb128();
       return;  // matters only to landing pads
-    default:
-      return step_rule(opcode);
-  }
-}
-
-void RowProgram::step_rule(uint8_t opcode) {
-  if (opcode > kGnuNegativeOffsetExtended) return fail(CfiStatus::Unsupported);
-  const uint64_t reg = read_register();
-  switch (opcode) {
-    case kOffsetExtended:
-      return set_offset(reg, RuleKind::AtCfaOffset, read_factored());
-    case kOffsetExtendedSf:
-      return set_offset(reg, RuleKind::AtCfaOffset, read_factored_signed());
-    case kGnuNegativeOffsetExtended:
-      return set_offset(reg, RuleKind::AtCfaOffset, factored(-to_signed(reader_.uleb128())));
-    case kValOffset:
-      return set_offset(reg, RuleKind::ValCfaOffset, read_factored());
-    case kValOffsetSf:
-      return set_offset(reg, RuleKind::ValCfaOffset, read_factored_signed());
-    case kExpression:
-      return set_expression(reg, RuleKind::AtExpression);
-    case kValExpression:
-      return set_expression(reg, RuleKind::ValExpression);
-    case kUndefined:
-      return set_plain(reg, RuleKind::Undefined);
-    case kSameValue:
-      return set_plain(reg, RuleKind::SameValue);
-    case kRegister:
-      return set_register(reg, read_register());
-    case kRestoreExtended:
-      return restore_rule(reg);
     default:
       return fail(CfiStatus::Unsupported);
   }

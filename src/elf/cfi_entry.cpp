@@ -60,20 +60,21 @@ CfiStatus read_entry(const FrameSection& section, uint64_t offset, Entry& entry)
 
 PointerBases pointer_bases(const FrameSection& section, const Cie& cie,
                            std::optional<uint64_t> function) {
-  return {cie.address_size_bytes, section.address, section.text, std::nullopt, function};
+  return {cie.address_size_bytes, section.address.value, section.text, std::nullopt, function};
 }
 
 namespace {
 
 CfiStatus read_range(ByteReader& reader, const PointerBases& bases, uint8_t encoding, Fde& fde) {
-  CfiStatus status = read_pointer(reader, encoding, bases, fde.begin);
+  CfiStatus status = read_pointer(reader, encoding, bases, fde.begin.value);
   if (status != CfiStatus::Ok) return status;
   uint64_t length_bytes = 0;
   status = read_length(reader, encoding, bases, length_bytes);
   // A range that wraps covers nothing: linkers leave -1 or -2 as the address of discarded
   // functions.
   const uint64_t last = address_mask(bases.address_size_bytes);
-  fde.end = length_bytes <= last - fde.begin ? fde.begin + length_bytes : fde.begin;
+  const bool covers_any = length_bytes <= last - fde.begin.value;
+  fde.end = {fde.begin.value + (covers_any ? length_bytes : 0)};
   return status;
 }
 

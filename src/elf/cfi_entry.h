@@ -2,6 +2,7 @@
 // Sources: DWARF 5, section 6.4.1 (and DWARF 2-4 for older versions); LSB 5.0 Core, section 10.6.1.
 #pragma once
 
+#include "base/address.h"
 #include "base/byte_reader.h"
 #include "elf/cfi_pointer.h"
 
@@ -28,7 +29,7 @@ struct CfiLimits {
 // A section of call frame information, and what is needed to read it. Offsets count from its start.
 struct FrameSection {
   Bytes bytes;  // owned by someone who outlives this
-  uint64_t address = 0;
+  LinkAddress address;
   std::endian order = std::endian::little;
   uint8_t address_size_bytes = 8;  // of the ELF class; a CIE of version 4 states its own
   bool is_eh_frame = true;
@@ -72,11 +73,11 @@ struct Cie {
 
 struct Fde {
   uint64_t offset = 0;
-  uint64_t begin = 0;  // link addresses; begin == end for an FDE that covers nothing
-  uint64_t end = 0;
+  LinkAddress begin;  // begin == end for an FDE that covers nothing
+  LinkAddress end;
   ProgramRange program;
 
-  bool covers(uint64_t pc) const { return begin <= pc && pc < end; }
+  bool covers(LinkAddress pc) const { return begin <= pc && pc < end; }
 };
 
 // Malformed where the entry does not fit into the section. Entries of length zero (terminators; the

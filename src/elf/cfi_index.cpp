@@ -22,9 +22,9 @@ void FdeIndex::build(const FrameSection& section, uint64_t max_entries) {
       problem_ = CfiStatus::Unsupported;
       break;
     }
-    const uint64_t length_bytes = std::min<uint64_t>(fde.end - fde.begin, UINT32_MAX);
+    const uint64_t length_bytes = std::min<uint64_t>(fde.end.value - fde.begin.value, UINT32_MAX);
     items_.push_back(
-        {fde.begin, static_cast<uint32_t>(length_bytes), static_cast<uint32_t>(fde.offset)});
+        {fde.begin.value, static_cast<uint32_t>(length_bytes), static_cast<uint32_t>(fde.offset)});
   }
   if (problem_ == CfiStatus::Ok) problem_ = scanner.problem();
   items_.shrink_to_fit();

@@ -44,7 +44,7 @@ RowStatus FrameLookup::find(uint64_t pc, Cie& cie, Fde& fde) {
 bool FrameLookup::find_by_table(uint64_t pc, Cie& cie, Fde& fde) const {
   const std::optional<uint64_t> address = table_->find(pc);
   if (!address) return false;
-  const uint64_t offset = *address - section_.address;  // a wrapped one is past the end
+  const uint64_t offset = *address - section_.address.value;  // a wrapped one is past the end
   return read_covering(offset, pc, cie, fde) == RowStatus::Found;
 }
 
@@ -61,7 +61,7 @@ RowStatus FrameLookup::read_covering(uint64_t offset, uint64_t pc, Cie& cie, Fde
   if (status == CfiStatus::Ok) status = read_cie(section_, entry.cie_offset, cie);
   if (status == CfiStatus::Ok) status = read_fde(section_, entry, cie, fde);
   if (status != CfiStatus::Ok) return to_row_status(status, RowStatus::Found);
-  return fde.covers(pc) ? RowStatus::Found : RowStatus::NoCfi;
+  return fde.covers({pc}) ? RowStatus::Found : RowStatus::NoCfi;
 }
 
 }  // namespace sentry_prof::elf

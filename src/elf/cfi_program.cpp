@@ -130,8 +130,8 @@ class RowProgram {
 // --- Running ---
 
 CfiStatus RowProgram::run(Row& row) {
-  row_.begin = {fde_.begin};
-  row_.end = {fde_.end};
+  row_.begin = fde_.begin;
+  row_.end = fde_.end;
   row_.return_address_register = cie_.return_address_register;
   row_.is_signal_frame = cie_.is_signal_frame;
   run(cie_.program);
@@ -269,7 +269,7 @@ void RowProgram::advance(uint64_t factored) {
 
 void RowProgram::set_location() {
   uint64_t location = 0;
-  const PointerBases bases = pointer_bases(section_, cie_, fde_.begin);
+  const PointerBases bases = pointer_bases(section_, cie_, fde_.begin.value);
   const CfiStatus status = read_pointer(reader_, cie_.fde_encoding, bases, location);
   if (status != CfiStatus::Ok) return fail(status);
   move_to(location);
@@ -283,7 +283,7 @@ void RowProgram::move_to(uint64_t location) {
   if (location <= pc_) {
     row_.begin = {location};
   } else {
-    row_.end = {std::min(location, fde_.end)};
+    row_.end = {std::min(location, fde_.end.value)};
     reached_next_ = true;
   }
 }

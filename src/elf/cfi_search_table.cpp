@@ -12,7 +12,8 @@ constexpr uint8_t kVersion = 1;
 
 // Pointers relative to "data" are relative to the start of .eh_frame_hdr here.
 PointerBases bases_of(const FrameSection& header) {
-  return {header.address_size_bytes, header.address, header.text, header.address, std::nullopt};
+  return {header.address_size_bytes, header.address.value, header.text, header.address.value,
+          std::nullopt};
 }
 
 // Size of a field of the table; 0 for encodings that no binary search can use.
@@ -87,7 +88,8 @@ std::optional<SearchTable> SearchTable::open(const FrameSection& header) {
   table.is_signed_ = (head->table_encoding & kFormatMask) >= kSleb128;
   const uint8_t application = head->table_encoding & kApplicationMask;
   table.is_pc_relative_ = application == kPcRelative;
-  if (application == kPcRelative || application == kDataRelative) table.base_ = header.address;
+  if (application == kPcRelative || application == kDataRelative)
+    table.base_ = header.address.value;
   return table;
 }
 

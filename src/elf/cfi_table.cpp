@@ -55,7 +55,7 @@ void CfiTable::for_each_fde(
     const std::function<void(LinkAddress begin, LinkAddress end)>& visit) const {
   for (const FrameLookup* lookup : {&impl_->eh_frame, &impl_->debug_frame}) {
     FdeScanner scanner(lookup->section());
-    for (Fde fde; scanner.next(fde);) visit({fde.begin}, {fde.end});
+    for (Fde fde; scanner.next(fde);) visit(fde.begin, fde.end);
   }
 }
 

@@ -11,7 +11,7 @@ inline FrameSection frame_section(const CfiSections& sections, const CfiSection&
                                   bool is_eh_frame = true) {
   FrameSection result;
   result.bytes = section.bytes;
-  result.address = section.address.value;
+  result.address = section.address;
   result.order = sections.order;
   result.address_size_bytes = sections.is_64_bit ? 8 : 4;
   result.is_eh_frame = is_eh_frame;

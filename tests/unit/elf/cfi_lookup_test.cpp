@@ -187,7 +187,7 @@ TEST_CASE("an index reads at most as many entries as it is told, and says that s
   const elf::CfiSections sections = fdes.builder.sections();
   elf::FrameSection section;
   section.bytes = sections.eh_frame.bytes;
-  section.address = kEhFrameAddress;
+  section.address = {kEhFrameAddress};
   elf::FdeIndex whole;
   whole.build(section, 4);
   CHECK(whole.problem() == elf::CfiStatus::Ok);

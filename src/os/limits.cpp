@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
 #include <string>
 
 #include <sys/resource.h>
@@ -12,8 +11,6 @@
 namespace sentry_prof::os {
 
 namespace {
-
-std::optional<rlimit> g_limit_before_raise;  // set once, before any child is started
 
 // The most that root may set RLIMIT_NOFILE to.
 uint64_t kernel_maximum(uint64_t otherwise) {
@@ -29,7 +26,6 @@ uint64_t kernel_maximum(uint64_t otherwise) {
 uint64_t raise_open_file_limit(uint64_t wanted) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  if (!g_limit_before_raise) g_limit_before_raise = limit;
   rlimit raised = limit;
   raised.rlim_cur = limit.rlim_max;
   if (wanted > limit.rlim_max) {
@@ -41,10 +37,6 @@ uint64_t raise_open_file_limit(uint64_t wanted) {
     }
   }
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
-}
-
-void restore_limits_for_exec() {
-  if (g_limit_before_raise) ::setrlimit(RLIMIT_NOFILE, &*g_limit_before_raise);
 }
 
 }  // namespace sentry_prof::os

@@ -6,11 +6,8 @@
 namespace sentry_prof::os {
 
 // Raises RLIMIT_NOFILE's soft limit as far as this process may (the hard limit; root: fs.nr_open,
-// if `wanted` needs it) and returns what it is now.
+// if `wanted` needs it) and returns what it is now. Commands are forked before this: a program that
+// loops over all descriptors, or uses select(), must not see our limit.
 uint64_t raise_open_file_limit(uint64_t wanted);
-
-// In a child before exec: RLIMIT_NOFILE as it was before it was raised. A program that loops over
-// all descriptors, or uses select(), must not see our limit.
-void restore_limits_for_exec();
 
 }  // namespace sentry_prof::os

@@ -1,7 +1,6 @@
 #include "target/launch.h"
 
 #include "os/errors.h"
-#include "os/limits.h"
 #include "os/process.h"
 #include "os/signals.h"
 
@@ -50,7 +49,6 @@ size_t read_fully(int fd, void* bytes, size_t size) {
 // to go closes the socket: the command must not run unobserved then.
 [[noreturn]] void run_child(int go, int exec_error, char* const* arguments) {
   os::restore_signals_for_exec();
-  os::restore_limits_for_exec();
   char word = 0;
   if (read_fully(go, &word, 1) != 1) ::_exit(125);
   ::execvp(arguments[0], arguments);

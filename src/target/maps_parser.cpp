@@ -69,9 +69,8 @@ bool parse_line(std::string_view line, MappingFacts& mapping, bool& is_executabl
 
 }  // namespace
 
-std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid, uint32_t* bad_lines) {
+std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid) {
   std::vector<MappingFacts> mappings;
-  uint32_t bad = 0;
   while (!text.empty()) {
     const size_t line_end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, line_end);
@@ -80,13 +79,10 @@ std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid, uint32
     MappingFacts mapping;
     mapping.pid = pid;
     bool is_executable = false;
-    if (!parse_line(line, mapping, is_executable)) {
-      ++bad;
-    } else if (is_executable) {
+    if (parse_line(line, mapping, is_executable) && is_executable) {
       mappings.push_back(std::move(mapping));
     }
   }
-  if (bad_lines != nullptr) *bad_lines = bad;
   return mappings;
 }
 

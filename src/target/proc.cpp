@@ -174,9 +174,6 @@ Result<ProcessSnapshot> read_process(int pid) {
   snapshot.pid = static_cast<uint32_t>(pid);
   const auto threads = os::list_threads(pid);
   if (!threads) return tl::unexpected(threads.error());
-  const auto stat = read_facts(pid, "stat", os::parse_stat);
-  if (!stat) return tl::unexpected(stat.error());
-  snapshot.parent_pid = stat->parent_pid;
   const auto maps = read_maps(pid, *threads);
   if (!maps) return tl::unexpected(maps.error());
   snapshot.mappings = parse_maps(*maps, snapshot.pid);

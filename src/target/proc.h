@@ -9,10 +9,8 @@
 
 namespace sentry_prof::target {
 
-// Pure: the executable mappings in the text of /proc/PID/maps. Unparsable lines are skipped and
-// counted.
-std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid,
-                                     uint32_t* bad_lines = nullptr);
+// Pure: the executable mappings in the text of /proc/PID/maps. Unparsable lines are skipped.
+std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid);
 
 // Refuses with a sentence: no such process, zombie, kernel thread, another user's process.
 Result<void> check_is_profilable(int pid);

@@ -49,19 +49,18 @@ ProcessTable::ThreadEntry& ProcessTable::living_thread(uint32_t pid, uint32_t ti
 }
 
 // A process that was not known, or has a pid that another one had before.
-void ProcessTable::begin_process(ProcessEntry& entry, uint32_t parent_pid) {
+void ProcessTable::begin_process(ProcessEntry& entry) {
   if (entry.process.has_exited) ++processes_seen_;
   const uint32_t pid = entry.process.pid;
   entry.process = {};
   entry.process.pid = pid;
-  entry.process.parent_pid = parent_pid;
   entry.snapshot_time_ns = 0;
   entry.exit_serial = 0;
 }
 
 void ProcessTable::on_snapshot(const ProcessSnapshot& snapshot) {
   ProcessEntry& entry = process_entry(snapshot.pid);
-  begin_process(entry, snapshot.parent_pid);
+  begin_process(entry);
   entry.process.name = snapshot.name;
   entry.snapshot_time_ns = snapshot.taken_at_ns;
   for (const auto& [tid, name] : snapshot.threads) {
@@ -118,7 +117,7 @@ void ProcessTable::on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint
   const std::string name = creator == threads_.end() ? std::string() : creator->second.state.name;
   if (pid != parent_pid) {
     end_other_threads(entry, kNoThread);
-    begin_process(entry, parent_pid);
+    begin_process(entry);
     entry.process.name = name;
     const auto parent = processes_.find(parent_pid);
     if (parent != processes_.end()) entry.process.modules = parent->second.process.modules;

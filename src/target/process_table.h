@@ -15,7 +15,6 @@ namespace sentry_prof::target {
 
 struct Process {
   uint32_t pid = 0;
-  uint32_t parent_pid = 0;
   std::string name;  // comm of the main thread
   unwind::ModuleMap modules;
   bool has_exited = false;
@@ -31,7 +30,6 @@ struct ThreadState {
 // What was read from /proc when the session attached to a running process.
 struct ProcessSnapshot {
   uint32_t pid = 0;
-  uint32_t parent_pid = 0;
   std::string name;
   std::vector<std::pair<uint32_t, std::string>> threads;  // tid, comm
   std::vector<MappingFacts> mappings;                     // executable ones
@@ -97,7 +95,7 @@ class ProcessTable {
   ThreadEntry& thread_entry(uint32_t pid, uint32_t tid);
   ThreadEntry& living_thread(uint32_t pid, uint32_t tid);
   ThreadEntry& new_life(uint32_t pid, uint32_t tid);
-  void begin_process(ProcessEntry& entry, uint32_t parent_pid);
+  void begin_process(ProcessEntry& entry);
   void end_thread(uint32_t tid);
   void end_process(ProcessEntry& entry);
   void end_other_threads(ProcessEntry& entry, uint32_t survivor_tid);

@@ -28,7 +28,6 @@ MappingFacts anonymous(uint32_t pid, uint64_t begin) {
 ProcessSnapshot snapshot_of(uint32_t pid, uint64_t time_ns) {
   ProcessSnapshot snapshot;
   snapshot.pid = pid;
-  snapshot.parent_pid = 1;
   snapshot.name = "server";
   snapshot.threads = {{pid, "server"}, {pid + 1, "worker"}};
   snapshot.mappings = {anonymous(pid, 0x1000)};
@@ -46,7 +45,6 @@ TEST_CASE("A snapshot gives names, threads and mappings") {
   Table table;
   table.processes.on_snapshot(snapshot_of(100, 50));
   CHECK(table.processes.process(100).name == "server");
-  CHECK(table.processes.process(100).parent_pid == 1);
   CHECK(table.processes.thread(100, 101).name == "worker");
   CHECK(table.processes.thread(100, 101).generation == 0);
   CHECK(is_mapped(table, 100, 0x1800));
@@ -120,7 +118,6 @@ TEST_CASE("fork copies the address space, and the copies are apart") {
   Table table;
   table.processes.on_snapshot(snapshot_of(100, 50));
   table.processes.on_fork(200, 200, 100, 101, 60);
-  CHECK(table.processes.process(200).parent_pid == 100);
   CHECK(table.processes.process(200).name == "worker");  // forked by that thread
   CHECK(table.processes.thread(200, 200).name == "worker");
   CHECK(is_mapped(table, 200, 0x1000));
@@ -182,7 +179,6 @@ TEST_CASE("A pid that is used again is another process") {
   table.processes.on_fork(100, 100, 1, 1, 60);
   CHECK_FALSE(table.processes.process(100).has_exited);
   CHECK(table.processes.process(100).modules.modules().empty());
-  CHECK(table.processes.process(100).parent_pid == 1);
   CHECK(table.processes.thread(100, 100).generation == 1);
   table.processes.on_map(10, anonymous(100, 0x9000));  // no snapshot of this one
   CHECK(is_mapped(table, 100, 0x9000));
@@ -203,7 +199,6 @@ TEST_CASE("The parent of a new process need not be known, and does not count") {
   Table table;
   table.processes.on_fork(200, 200, 100, 101);
   CHECK(table.processes.process_count() == 1);
-  CHECK(table.processes.process(200).parent_pid == 100);
   CHECK(table.processes.process(200).modules.modules().empty());
 }
 

@@ -83,6 +83,7 @@ void PerfAttachment::describe_setup() {
   setup_.fell_back_to_cpu_clock = options_.event == ClockEvent::Cycles && !has_cycles;
   setup_.kernel_excluded = choices_.excludes_kernel;
   setup_.has_switches = choices_.has_switches;
+  setup_.counts_lost_samples = choices_.counts_lost;
   setup_.stack_bytes = choices_.stack_bytes;
   setup_.ring_bytes_per_cpu = rings_.empty() ? 0 : rings_.front().data().size();
   setup_.cpus = static_cast<uint32_t>(rings_.size());

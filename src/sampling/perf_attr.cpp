@@ -7,6 +7,8 @@
 namespace sentry_prof::sampling {
 namespace {
 
+constexpr uint64_t kReadFormatLost = 1u << 4;  // PERF_FORMAT_LOST, not in headers before Linux 6.0
+
 // All rings and events must use one clock, else the kernel does not redirect.
 perf_event_attr base_attr() {
   perf_event_attr attr{};
@@ -61,6 +63,7 @@ perf_event_attr sampling_attr(const EventChoices& choices) {
   attr.exclude_kernel = choices.excludes_kernel ? 1 : 0;
   attr.sample_regs_user = user_register_mask();
   attr.sample_stack_user = choices.stack_bytes;
+  attr.read_format = choices.counts_lost ? kReadFormatLost : 0;
   return attr;
 }
 

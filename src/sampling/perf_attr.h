@@ -24,6 +24,13 @@ struct EventChoices {
   bool has_build_ids = true;           // Linux 5.12
   bool has_switches = true;            // Linux 4.3
   bool inherits_threads_only = false;  // Linux 5.13
+  bool counts_lost = true;             // Linux 6.0
+};
+
+// What read(2) gives of a sampling event that counts what it lost, those of all threads and
+// processes that inherited it included: the kernel counts at the first of the family.
+struct EventCount {
+  uint64_t value, lost;
 };
 
 // Takes samples; enabled from its opening on.

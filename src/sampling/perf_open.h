@@ -16,7 +16,7 @@ namespace sentry_prof::sampling {
 os::Fd open_event(const perf_event_attr& attr, pid_t tid, int cpu);
 
 // Tries on this process what the kernel lets us have, and gives up what it may refuse: kernel mode,
-// the cycles counter, build ids, inheriting by threads only, context switches.
+// the cycles counter, counts of losses, build ids, inheriting by threads only, context switches.
 // PermissionDenied, Unsupported or InvalidArgument with advice if nothing is left to give up.
 Result<EventChoices> probe_choices(EventChoices wanted);
 

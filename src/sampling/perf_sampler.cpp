@@ -2,6 +2,7 @@
 
 #include "os/clock.h"
 #include "sampling/perf_attachment.h"
+#include "sampling/record_counter.h"
 #include "sampling/ring_merge.h"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ namespace {
 constexpr uint64_t kPublishSlackNs = 2'000'000;
 // Space is given back to the kernel in steps of this during a drain, not only at its end.
 constexpr uint64_t kReleaseBytes = 256 * 1024;
+constexpr uint64_t kMaxRecordBytes = 64 * 1024;  // perf_event_header::size is a u16
 
 // The process that an event belongs to, nothing for those of a ring.
 std::optional<uint32_t> pid_of(const Event& event) {
@@ -46,13 +48,13 @@ class PerfSampler final : public Sampler, private RecordSink {
   void drain(EventSink& sink, bool is_final) override;
   void stop() override;
   const SamplerSetup& setup() const override { return attachment_.setup(); }
-  const SamplerStats& stats() const override { return stats_; }
+  const SamplerStats& stats() const override { return counter_.stats(); }
 
  private:
   void begin_reading(std::span<const pid_t> pids);
   void on_record(size_t ring, uint64_t time_ns, Bytes record) override;
   void on_consumed(size_t ring) override;
-  void count(const RecordHeader& header, const Event& event);
+  void notice_full_rings();
   bool is_wanted(const DecodedRecord& decoded);
   bool is_outside(const Event& event) const;
   bool is_duplicate(const SampleEvent& sample, uint64_t identifier);
@@ -66,7 +68,8 @@ class PerfSampler final : public Sampler, private RecordSink {
   std::unordered_set<uint32_t> attached_pids_;
   RingMerge merge_;
   DuplicateFilter duplicates_;
-  SamplerStats stats_;
+  RecordCounter counter_;
+  bool was_a_ring_full_ = false;
   EventSink* sink_ = nullptr;  // only during drain()
   uint64_t last_time_ns_ = 0;
 };
@@ -95,7 +98,8 @@ void PerfSampler::drain(EventSink& sink, bool is_final) {
   // The time before the heads: what is older than it is then before the heads.
   const uint64_t limit_ns =
       is_final ? std::numeric_limits<uint64_t>::max() : os::monotonic_ns() - kPublishSlackNs;
-  if (!is_final) ++stats_.wakeups;
+  notice_full_rings();
+  if (!is_final) ++counter_.stats().wakeups;
   std::span<PerfRing> rings = attachment_.rings();
   for (size_t i = 0; i < readers_.size(); ++i) {
     readers_[i].set_range(rings[i].load_tail(), rings[i].load_head());
@@ -113,14 +117,11 @@ void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
   last_time_ns_ = time_ns;
   DecodedRecord decoded = decode_record(layout_, record);
   decoded.event.time_ns = time_ns;
-  const RecordHeader header = read_record_header(record);
-  ++stats_.records;
-  if (header.type == PERF_RECORD_SAMPLE) ++stats_.sample_records;
-  if (!decoded.is_known_type) {
-    ++stats_.unknown_type;
-    return;
+  counter_.count(read_record_header(record), decoded);
+  if (!decoded.is_known_type) return;
+  if (const auto* exited = std::get_if<ExitEvent>(&decoded.event.body)) {
+    duplicates_.forget_thread(exited->tid);
   }
-  count(header, decoded.event);
   if (is_wanted(decoded)) sink_->on_event(decoded.event);
 }
 
@@ -130,28 +131,14 @@ void PerfSampler::on_consumed(size_t ring) {
   if (tail - kernel_ring.load_tail() >= kReleaseBytes) kernel_ring.store_tail(tail);
 }
 
-void PerfSampler::count(const RecordHeader& header, const Event& event) {
-  if (const auto* lost = std::get_if<LostEvent>(&event.body)) {
-    const bool are_samples = header.type == PERF_RECORD_LOST_SAMPLES;
-    (are_samples ? stats_.lost_samples : stats_.lost_records) += lost->count;
-  } else if (const auto* throttle = std::get_if<ThrottleEvent>(&event.body)) {
-    if (throttle->begins) ++stats_.throttled;
-  } else if (std::holds_alternative<UndecodableEvent>(event.body)) {
-    ++stats_.undecodable;
-    if (header.type == PERF_RECORD_SAMPLE) ++stats_.undecodable_samples;
-  } else if (const auto* exited = std::get_if<ExitEvent>(&event.body)) {
-    duplicates_.forget_thread(exited->tid);
-  }
-}
-
 bool PerfSampler::is_wanted(const DecodedRecord& decoded) {
   const auto* sample = std::get_if<SampleEvent>(&decoded.event.body);
   if (is_outside(decoded.event)) {
-    if (sample != nullptr) ++stats_.outside_samples;
+    if (sample != nullptr) ++counter_.stats().outside_samples;
     return false;
   }
   if (sample == nullptr || !is_duplicate(*sample, decoded.identifier)) return true;
-  ++stats_.duplicate_samples;
+  ++counter_.stats().duplicate_samples;
   return false;
 }
 
@@ -168,18 +155,32 @@ bool PerfSampler::is_duplicate(const SampleEvent& sample, uint64_t identifier) {
   return verdict.is_duplicate;
 }
 
-// What stood behind an impossible record of a ring is not readable: one loss of unknown size.
+// What stood behind an impossible record of a ring is not readable.
 void PerfSampler::tell_malformed(RingReader& reader) {
   const uint64_t count = reader.take_malformed();
-  stats_.records += count;
-  stats_.undecodable += count;
+  counter_.count_malformed(count);
   for (uint64_t i = 0; i < count; ++i) sink_->on_event({last_time_ns_, UndecodableEvent{}});
 }
 
+// The kernel tells of a loss only before the next record that finds room, which may never come.
+void PerfSampler::notice_full_rings() {
+  for (const PerfRing& ring : attachment_.rings()) {
+    const uint64_t used_bytes = ring.load_head() - ring.load_tail();
+    if (used_bytes + kMaxRecordBytes > ring.data().size()) was_a_ring_full_ = true;
+  }
+}
+
 void PerfSampler::stop() {
-  // Pausing ends all at one moment; closing thousands of events takes some 10 ms.
+  ThreadEvents* events = attachment_.events();
+  if (events == nullptr) return;
+  notice_full_rings();
+  // Only then, since asking thousands of events takes some 10 ms.
+  if (was_a_ring_full_ || counter_.stats().lost_samples != 0) {
+    counter_.set_lost_by_events(events->end_and_count_lost());
+  }
+  // Pausing ends all at one moment; closing thousands of events takes some 10 ms as well.
   for (PerfRing& ring : attachment_.rings()) ring.pause();
-  if (attachment_.events() != nullptr) attachment_.events()->close_sampling();
+  events->close_sampling();
 }
 
 }  // namespace

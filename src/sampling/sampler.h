@@ -31,8 +31,9 @@ struct SamplerOptions {
 struct SamplerSetup {
   std::string event_name;  // "cpu-clock" or "cycles"
   bool fell_back_to_cpu_clock = false;
-  bool kernel_excluded = false;  // time in system calls is missing (paranoid)
-  bool has_switches = false;     // context switches are told (Linux 4.3)
+  bool kernel_excluded = false;      // time in system calls is missing (paranoid)
+  bool has_switches = false;         // context switches are told (Linux 4.3)
+  bool counts_lost_samples = false;  // the kernel does, per event (Linux 6.0)
   uint32_t stack_bytes = 0;
   uint64_t ring_bytes_per_cpu = 0;
   uint32_t cpus = 0;
@@ -43,12 +44,17 @@ struct SamplerSetup {
 struct SamplerStats {
   uint64_t records = 0;
   uint64_t sample_records = 0;  // all PERF_RECORD_SAMPLE seen, decodable or not
-  uint64_t lost_records = 0;    // by PERF_RECORD_LOST
-  uint64_t lost_samples = 0;    // by PERF_RECORD_LOST_SAMPLES
+  // Samples that found no room in a ring. Exact after stop() where
+  // SamplerSetup::counts_lost_samples (where one event does the work of two, for want of
+  // descriptors, with its other records). Before, and elsewhere: all records of any kind that the
+  // kernel has told to be lost so far.
+  uint64_t lost_samples = 0;
+  uint64_t lost_records = 0;  // other records (mappings, names, switches), as far as they are told
   uint64_t throttled = 0;
-  uint64_t undecodable = 0;          // records of any type
-  uint64_t undecodable_samples = 0;  // those of them that say they are samples
-  uint64_t unknown_type = 0;         // skipped by their size, as the ABI asks for
+  uint64_t undecodable = 0;  // records of any type
+  uint64_t undecodable_samples =
+      0;                      // those of them that are samples, or an unreadable rest of a ring
+  uint64_t unknown_type = 0;  // skipped by their size, as the ABI asks for
   uint64_t duplicate_samples =
       0;  // a thread born during the attach that was both inherited and opened
   uint64_t outside_samples = 0;  // of new processes, where children are not followed

@@ -7,6 +7,16 @@
 #include <sys/ioctl.h>
 
 namespace sentry_prof::sampling {
+namespace {
+
+// Nothing where the kernel does not count losses: read(2) gives less then.
+std::optional<uint64_t> read_lost(const os::Fd& event) {
+  EventCount count{};
+  if (::read(event.get(), &count, sizeof count) != sizeof count) return std::nullopt;
+  return count.lost;
+}
+
+}  // namespace
 
 // Records between opening and redirecting are lost in silence. What they would have told of this
 // process is read from /proc after the attach, and threads that they announced are found by the
@@ -71,10 +81,23 @@ void ThreadEvents::close_late_event(uint64_t identifier) {
   if (late == late_events_.end()) return;
   const EventPlaces event = late->second;
   late_events_.erase(late);
-  if (event.sampling_index < sampling_.size()) sampling_[event.sampling_index].reset();
+  if (event.sampling_index < sampling_.size()) {
+    lost_by_closed_ += read_lost(sampling_[event.sampling_index]).value_or(0);
+    sampling_[event.sampling_index].reset();
+  }
   if (event.side_band_index && *event.side_band_index < side_band_.size()) {
     side_band_[*event.side_band_index].reset();
   }
+}
+
+std::optional<uint64_t> ThreadEvents::end_and_count_lost() {
+  std::optional<uint64_t> total;
+  for (const os::Fd& event : sampling_) {
+    if (!event.is_open()) continue;
+    ::ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
+    if (const auto lost = read_lost(event)) total = total.value_or(lost_by_closed_) + *lost;
+  }
+  return total;
 }
 
 void ThreadEvents::close_all() {

@@ -36,6 +36,10 @@ class ThreadEvents {
   int open_thread(pid_t tid, const ThreadAttrs& attrs, const OnLateEvent& on_late_event);
   // Closes what the late event with this identifier and its side band doubled.
   void close_late_event(uint64_t identifier);
+  // Ends the sampling events and sums up what they lost, those closed before included. Nothing
+  // where the kernel does not count it. To be called before rings are paused, which loses samples
+  // as well.
+  std::optional<uint64_t> end_and_count_lost();
   // No more samples. Inherited events end with the one they come from.
   void close_sampling() { sampling_.clear(); }
   void close_all();
@@ -59,6 +63,7 @@ class ThreadEvents {
   uint64_t limit_;
   std::vector<os::Fd> side_band_, sampling_;
   std::unordered_map<uint64_t, EventPlaces> late_events_;
+  uint64_t lost_by_closed_ = 0;  // late events
 };
 
 }  // namespace sentry_prof::sampling

@@ -1,5 +1,7 @@
 #include "cli/record_options.h"
 
+#include "sentry_prof/limits.h"
+
 #include <cstdlib>
 #include <map>
 
@@ -13,6 +15,11 @@ namespace {
 // The kernel refuses sample records of 64 KiB and more (perf_event_header::size has 16 bits).
 constexpr uint32_t kMaxStack_bytes = 65'024;
 constexpr uint32_t kMinStack_bytes = 1'024;
+
+// V1 counts from the begin of the chunk, and its last sample may come late.
+constexpr uint64_t kV1Margin_ns = 1'000'000'000;
+
+constexpr double seconds(uint64_t time_ns) { return static_cast<double>(time_ns) / 1e9; }
 
 std::string environment_variable(const char* name) {
   const char* value = std::getenv(name);
@@ -69,8 +76,14 @@ std::string parse_stack_bytes(const std::string& text, uint32_t& stack_bytes) {
 
 }  // namespace
 
-double longest_chunk_s(SentryFormat format) { return format == SentryFormat::V1 ? 29 : 66; }
-double default_chunk_s(SentryFormat format) { return format == SentryFormat::V1 ? 29 : 60; }
+double longest_chunk_s(SentryFormat format) {
+  return seconds(format == SentryFormat::V1 ? limits::kV1MaxDuration_ns - kV1Margin_ns
+                                            : limits::kV2MaxDuration_ns);
+}
+
+double default_chunk_s(SentryFormat format) {
+  return format == SentryFormat::V1 ? longest_chunk_s(format) : 60;
+}
 
 void add_record_options(CLI::App& record, RecordOptions& options) {
   record.add_option("-p,--pid", options.pids, "Process to attach to; several: -p 12,34")
@@ -97,8 +110,10 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
       ->type_name("SECONDS");
   record
       .add_option("--chunk-seconds", options.chunk_s,
-                  "Length of one file (default 60, at most 66; v1: 29)")
-      ->check(in_range(0.1, 66.0))
+                  fmt::format("Length of one file (default {}, at most {}; v1: {})",
+                              default_chunk_s(SentryFormat::V2), longest_chunk_s(SentryFormat::V2),
+                              longest_chunk_s(SentryFormat::V1)))
+      ->check(in_range(0.1, longest_chunk_s(SentryFormat::V2)))
       ->type_name("SECONDS");
   add_choice<sampling::ClockEvent>(
       record, "--event", options.event,
@@ -136,9 +151,10 @@ Result<void> complete(RecordOptions& options) {
   }
   if (options.chunk_s && *options.chunk_s > longest_chunk_s(options.format)) {
     return fail(ErrorCode::InvalidArgument,
-                fmt::format("--chunk-seconds {}: Sentry refuses V1 profiles longer than 30 s; at "
+                fmt::format("--chunk-seconds {}: Sentry refuses V1 profiles longer than {} s; at "
                             "most {} with --format v1",
-                            *options.chunk_s, longest_chunk_s(options.format)));
+                            *options.chunk_s, seconds(limits::kV1MaxDuration_ns),
+                            longest_chunk_s(options.format)));
   }
   if (options.summary == "-" && options.output == "-") {
     return fail(ErrorCode::InvalidArgument,

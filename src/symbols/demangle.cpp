@@ -14,8 +14,7 @@
 //   and many substitutions, or with many conversions, are refused (of 155,000 names in libLLVM,
 //   libclang-cpp, node and others: none).
 // - The D demangler has no callback, and reads nested function types twice: its input is bounded
-// much
-//   lower, and so are its back references and function types.
+//   much lower, and so are its back references and function types.
 // A name that is refused is shown as it stands in the symbol table.
 #include "symbols/symbol_names.h"
 
@@ -97,8 +96,7 @@ bool may_expand_packs(std::string_view symbol) {
   });
 }
 
-// "cv" begins a conversion operator or a cast; at the begin of an identifier it has a digit before
-// it.
+// "cv" begins a conversion operator or a cast. At the begin of an identifier it follows a digit.
 int conversion_count(std::string_view symbol) {
   int count = 0;
   for (size_t at = symbol.find("cv"); at != std::string_view::npos;

@@ -4,7 +4,6 @@
 #include "profile/chunk_threads.h"
 #include "profile/frame_text.h"
 
-#include <algorithm>
 #include <functional>
 #include <unordered_map>
 
@@ -56,10 +55,8 @@ void take_frames(const RawChunk& chunk, FrameNames& names, const ChunkImages& im
   }
 }
 
-void take_samples(RawChunk& chunk, const ClockAnchor& clock,
+void take_samples(const RawChunk& chunk, const ClockAnchor& clock,
                   const std::vector<uint32_t>& thread_indices, Profile& profile) {
-  std::stable_sort(chunk.samples.begin(), chunk.samples.end(),
-                   [](const RawSample& a, const RawSample& b) { return a.time_ns < b.time_ns; });
   profile.samples.reserve(chunk.samples.size());
   for (const RawSample& s : chunk.samples) {
     profile.samples.push_back({clock.to_unix_ns(s.time_ns), thread_indices[s.thread], s.stack});

@@ -55,20 +55,19 @@ ChunkBuilder::ChunkBuilder(uint64_t begin_ns) : hash_seed_(random_seed()) {
 }
 
 uint32_t ChunkBuilder::thread(uint32_t pid, uint32_t tid, uint32_t generation) {
-  const uint64_t hash = hash_of_thread(pid, tid, generation);
+  RawThread wanted;
+  wanted.pid = pid;
+  wanted.tid = tid;
+  wanted.generation = generation;
+  const uint64_t hash = hash_of_thread(wanted);
   auto& threads = chunk_.threads;
   const uint32_t found = thread_table_.find(hash, [&](uint32_t i) {
-    return threads[i].pid == pid && threads[i].tid == tid && generations_[i] == generation;
+    return threads[i].pid == pid && threads[i].tid == tid && threads[i].generation == generation;
   });
   if (found != IndexTable::kNotFound) return found;
   const auto index = static_cast<uint32_t>(threads.size());
-  RawThread& added = threads.emplace_back();
-  added.pid = pid;
-  added.tid = tid;
-  generations_.push_back(generation);
-  thread_table_.insert(hash, index, [&](uint32_t i) {
-    return hash_of_thread(threads[i].pid, threads[i].tid, generations_[i]);
-  });
+  threads.push_back(std::move(wanted));
+  thread_table_.insert(hash, index, [&](uint32_t i) { return hash_of_thread(threads[i]); });
   return index;
 }
 
@@ -102,7 +101,6 @@ RawChunk ChunkBuilder::finish(uint64_t end_ns) {
   frame_table_ = {};
   stack_table_ = {};
   thread_table_ = {};
-  generations_.clear();
   return done;
 }
 
@@ -144,8 +142,9 @@ uint64_t ChunkBuilder::hash_of_stack(std::span<const uint32_t> frame_indices) co
   return mix_bits(hash);
 }
 
-uint64_t ChunkBuilder::hash_of_thread(uint32_t pid, uint32_t tid, uint32_t generation) const {
-  return mix_bits(mix_bits((uint64_t{pid} << 32 | tid) ^ hash_seed_) + generation);
+uint64_t ChunkBuilder::hash_of_thread(const RawThread& thread) const {
+  return mix_bits(mix_bits((uint64_t{thread.pid} << 32 | thread.tid) ^ hash_seed_) +
+                  thread.generation);
 }
 
 std::span<const uint32_t> ChunkBuilder::stack(uint32_t index) const {

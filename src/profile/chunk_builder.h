@@ -35,6 +35,7 @@ struct RawSample {
 struct RawThread {
   uint32_t pid = 0;
   uint32_t tid = 0;
+  uint32_t generation = 0;
   uint32_t samples_with_stack = 0;
   std::string name;  // as the kernel gives it: any bytes
   std::string process_name;
@@ -61,8 +62,8 @@ class ChunkBuilder {
  public:
   explicit ChunkBuilder(uint64_t begin_ns);
 
-  // Index for (pid, tid, generation), valid in this chunk. `generation` tells apart two threads
-  // that had the same tid one after the other.
+  // Index for (pid, tid, generation), valid in this chunk. `generation` counts the threads that had
+  // this tid before, in the whole session and whatever their process.
   uint32_t thread(uint32_t pid, uint32_t tid, uint32_t generation);
   // The last name given is the one that stays.
   void name_thread(uint32_t thread, std::string_view name, std::string_view process_name);
@@ -84,7 +85,7 @@ class ChunkBuilder {
   uint32_t stack_index(std::span<const FrameKey> frames);
   uint64_t hash_of_frame(const FrameKey& frame) const;
   uint64_t hash_of_stack(std::span<const uint32_t> frame_indices) const;
-  uint64_t hash_of_thread(uint32_t pid, uint32_t tid, uint32_t generation) const;
+  uint64_t hash_of_thread(const RawThread& thread) const;
   std::span<const uint32_t> stack(uint32_t index) const;
 
   // The target chooses its addresses: a seed keeps it from choosing ones that all collide.
@@ -93,8 +94,7 @@ class ChunkBuilder {
   IndexTable frame_table_;
   IndexTable stack_table_;
   IndexTable thread_table_;
-  std::vector<uint32_t> scratch_;      // the frame indices of the sample at hand
-  std::vector<uint32_t> generations_;  // of chunk_.threads
+  std::vector<uint32_t> scratch_;  // the frame indices of the sample at hand
 };
 
 }  // namespace sentry_prof::profile

@@ -3,7 +3,7 @@
 #include "base/utf8.h"
 #include "sentry_prof/limits.h"
 
-#include <unordered_map>
+#include <algorithm>
 
 namespace sentry_prof::profile {
 namespace {
@@ -26,17 +26,29 @@ std::string display_name(const RawThread& thread, uint32_t main_pid) {
   return name + " (" + (says_more ? process + " " : "") + std::to_string(thread.pid) + ")";
 }
 
-// Higher is shown first: the process's own main thread if the server keeps it, then the busiest.
+// V1 shows one thread at first. A main thread that only waits for busy ones would hide what the
+// program does.
+constexpr uint32_t kMainThreadShare = 10;
+
+// Higher is shown first: the process's own main thread if it did something, then the busiest.
 struct Prominence {
   bool is_usable_main = false;
   uint32_t samples = 0;
   auto operator<=>(const Prominence&) const = default;
 };
 
-Prominence prominence_of(const RawThread& thread, uint32_t main_pid) {
+Prominence prominence_of(const RawThread& thread, uint32_t main_pid, uint32_t most_samples) {
+  const uint32_t samples = thread.samples_with_stack;
   const bool is_main = thread.pid == main_pid && thread.tid == main_pid;
-  return {is_main && thread.samples_with_stack >= limits::kMinSamplesPerThread,
-          thread.samples_with_stack};
+  const bool is_usable =
+      samples >= limits::kMinSamplesPerThread && samples >= most_samples / kMainThreadShare;
+  return {is_main && is_usable, samples};
+}
+
+uint32_t most_samples_of_a_thread(const RawChunk& chunk) {
+  uint32_t most = 0;
+  for (const RawThread& thread : chunk.threads) most = std::max(most, thread.samples_with_stack);
+  return most;
 }
 
 }  // namespace
@@ -45,16 +57,16 @@ ChunkThreads name_threads(const RawChunk& chunk, uint32_t main_pid) {
   ChunkThreads result;
   result.index_of_raw.resize(chunk.threads.size());
   const std::vector<bool> has_samples = threads_with_samples(chunk);
-  std::unordered_map<uint32_t, uint64_t> times_seen;  // by tid
+  const uint32_t most_samples = most_samples_of_a_thread(chunk);
   Prominence best;
   for (size_t i = 0; i < chunk.threads.size(); ++i) {
     if (!has_samples[i]) continue;
     const RawThread& raw = chunk.threads[i];
     const auto index = static_cast<uint32_t>(result.threads.size());
-    const uint64_t id = raw.tid + (times_seen[raw.tid]++ << 32);
+    const uint64_t id = raw.tid + (uint64_t{raw.generation} << 32);
     result.index_of_raw[i] = index;
     result.threads.push_back({id, raw.pid, raw.tid, display_name(raw, main_pid)});
-    if (const Prominence p = prominence_of(raw, main_pid); p > best) {
+    if (const Prominence p = prominence_of(raw, main_pid, most_samples); p > best) {
       best = p;
       result.main_thread = index;
     }

@@ -15,8 +15,8 @@ struct ChunkThreads {
   uint32_t main_thread = 0;
 };
 
-// The first thread with a tid has it as its id; the k-th further one (the kernel reused the tid)
-// has tid + (k << 32): V1 knows numbers only.
+// The session's first thread with a tid has it as its id; the k-th further one (the kernel reused
+// the tid) has tid + (k << 32), the same in every chunk: V1 knows numbers only.
 ChunkThreads name_threads(const RawChunk& chunk, uint32_t main_pid);
 
 }  // namespace sentry_prof::profile

@@ -58,7 +58,7 @@ class FrameNames {
 // image of the profile but would read as if they did get bit 63. Threads of processes other than
 // `main_pid` carry their process in the name. Names become valid UTF-8 (U+FFFD for bad bytes,
 // control characters too). The thread to show first: the main thread of `main_pid` if it has enough
-// samples, else the one with the most.
+// samples (two, and a tenth of the busiest thread's), else the one with the most.
 Profile finish_chunk(RawChunk chunk, const Session& session, const ClockAnchor& clock,
                      uint32_t main_pid, FrameNames& names, ImagePlacer& placer);
 

@@ -164,6 +164,14 @@ TEST_CASE("A reused tid gets an id of its own, and threads without samples are l
   CHECK(profile.samples[2].thread == 2);
 }
 
+TEST_CASE("A thread keeps its id in later chunks, whoever had the tid before") {
+  Fixture f;
+  f.sample(2000, f.builder.thread(10, 11, 0), {leaf(kProgram, 1)});
+  CHECK(f.finish().threads[0].id == 11);
+  f.sample(9500, f.builder.thread(10, 11, 1), {leaf(kProgram, 1)});
+  CHECK(f.finish().threads[0].id == 11 + (uint64_t{1} << 32));
+}
+
 TEST_CASE("Thread names are printable and carry other processes") {
   Fixture f;
   const auto add = [&](uint32_t pid, uint32_t tid, std::string_view name,
@@ -185,15 +193,19 @@ TEST_CASE("Thread names are printable and carry other processes") {
                                           "worker (cc1plus 20)", "thread 30 (30)", "thread 12"});
 }
 
-TEST_CASE("The main thread is shown first if it has two samples, else the busiest") {
-  for (int main_samples : {2, 1}) {
+TEST_CASE("The main thread is shown first if it has two samples and a tenth of the busiest's") {
+  struct Case {
+    int main_samples, busy_samples;
+    bool main_is_first;
+  };
+  for (const Case& c : {Case{2, 3, true}, {1, 3, false}, {3, 30, true}, {2, 30, false}}) {
     Fixture f;
     const uint32_t busy = f.builder.thread(10, 12, 0);
     const uint32_t main = f.builder.thread(10, 10, 0);
-    for (int i = 0; i < 3; ++i) f.sample(2000, busy, {leaf(kProgram, 1)});
-    for (int i = 0; i < main_samples; ++i) f.sample(2000, main, {leaf(kProgram, 1)});
+    for (int i = 0; i < c.busy_samples; ++i) f.sample(2000, busy, {leaf(kProgram, 1)});
+    for (int i = 0; i < c.main_samples; ++i) f.sample(2000, main, {leaf(kProgram, 1)});
     const Profile profile = f.finish();
-    CHECK(profile.threads[profile.main_thread].tid == (main_samples == 2 ? 10u : 12u));
+    CHECK(profile.threads[profile.main_thread].tid == (c.main_is_first ? 10u : 12u));
   }
 }
 

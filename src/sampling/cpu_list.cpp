@@ -1,5 +1,6 @@
 #include "sampling/cpu_list.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace sentry_prof::sampling {
@@ -41,6 +42,11 @@ Result<std::vector<int>> parse_cpu_list(std::string_view text) {
   } while (take(text, ','));
   if (!text.empty()) return fail(ErrorCode::Malformed, "no list of CPUs");
   return cpus;
+}
+
+size_t count_unknown_cpus(std::span<const int> cpus, std::span<const int> known) {
+  return static_cast<size_t>(std::ranges::count_if(
+      cpus, [&](int cpu) { return std::ranges::find(known, cpu) == known.end(); }));
 }
 
 }  // namespace sentry_prof::sampling

@@ -77,6 +77,14 @@ Result<void> PerfAttachment::open_rings_on_online_cpus() {
   return {};
 }
 
+uint32_t PerfAttachment::cpus_without_ring() const {
+  const auto cpus = online_cpus();
+  if (!cpus) return 0;
+  std::vector<int> sampled;
+  for (const PerfRing& ring : rings_) sampled.push_back(ring.cpu());
+  return static_cast<uint32_t>(count_unknown_cpus(*cpus, sampled));
+}
+
 void PerfAttachment::describe_setup() {
   const bool has_cycles = choices_.event == ClockEvent::Cycles;
   setup_.event_name = has_cycles ? "cycles" : "cpu-clock";

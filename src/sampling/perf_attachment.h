@@ -32,6 +32,8 @@ class PerfAttachment {
   // Both empty before the first attach.
   std::span<PerfRing> rings() { return rings_; }
   ThreadEvents* events() { return events_ ? &*events_ : nullptr; }
+  // CPUs that are online now and have no ring: nothing is sampled there.
+  uint32_t cpus_without_ring() const;
   const SamplerSetup& setup() const { return setup_; }
 
  private:

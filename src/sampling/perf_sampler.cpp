@@ -181,6 +181,7 @@ void PerfSampler::stop() {
   // Pausing ends all at one moment; closing thousands of events takes some 10 ms as well.
   for (PerfRing& ring : attachment_.rings()) ring.pause();
   events->close_sampling();
+  counter_.stats().cpus_not_sampled = attachment_.cpus_without_ring();
 }
 
 }  // namespace

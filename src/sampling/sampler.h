@@ -57,8 +57,9 @@ struct SamplerStats {
   uint64_t unknown_type = 0;  // skipped by their size, as the ABI asks for
   uint64_t duplicate_samples =
       0;  // a thread born during the attach that was both inherited and opened
-  uint64_t outside_samples = 0;  // of new processes, where children are not followed
-  uint64_t wakeups = 0;          // calls of drain() that were not final
+  uint64_t outside_samples = 0;   // of new processes, where children are not followed
+  uint32_t cpus_not_sampled = 0;  // online at stop(), but not when the sampler was attached
+  uint64_t wakeups = 0;           // calls of drain() that were not final
 };
 
 // One recording's source of events. Single-threaded. Construction opens nothing.

@@ -2,6 +2,7 @@
 
 #include "support/catch2.h"
 
+using sentry_prof::sampling::count_unknown_cpus;
 using sentry_prof::sampling::parse_cpu_list;
 
 TEST_CASE("lists of CPUs with numbers and ranges are read") {
@@ -16,4 +17,11 @@ TEST_CASE("what is no list of CPUs is refused") {
     CAPTURE(text);
     CHECK_FALSE(parse_cpu_list(text).has_value());
   }
+}
+
+TEST_CASE("CPUs that came online later are counted, and those that went are not") {
+  const std::vector<int> at_begin = {0, 1, 4};
+  CHECK(count_unknown_cpus(at_begin, at_begin) == 0);
+  CHECK(count_unknown_cpus(std::vector{0, 2, 4, 5}, at_begin) == 2);
+  CHECK(count_unknown_cpus({}, at_begin) == 0);
 }

@@ -242,6 +242,7 @@ TEST_CASE("nothing comes after stop") {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   sampler->drain(seen, true);
   CHECK(sampler->stats().records == records);
+  CHECK(sampler->stats().cpus_not_sampled == 0);
 }
 
 TEST_CASE("threads that are there and threads that are born later are all sampled") {

@@ -81,7 +81,7 @@ struct Fixture {
   }
 
   void switch_thread(uint64_t time_ns, bool is_out) {
-    recording->on_event({time_ns, SwitchEvent{kPid, kPid, is_out, false}});
+    recording->on_event({time_ns, SwitchEvent{kPid, kPid, is_out}});
   }
 
   // Ends the run; the figures as Recorder puts them together.

@@ -15,24 +15,13 @@ namespace {
 // many comparisons take a few tenths of a second; what has been found until then stays.
 constexpr uint64_t kMaxComparisons = 1 << 26;
 
-int strength(uint8_t binding) {
-  switch (binding) {
-    case STB_LOCAL:
-      return 0;
-    case STB_WEAK:
-      return 1;
-    default:
-      return 2;  // STB_GLOBAL, STB_GNU_UNIQUE
-  }
-}
-
 // More is better.
 auto rank_of_holder(const Symbol& s) {
-  return std::tuple(s.is_function, s.start, strength(s.binding));
+  return std::tuple(s.is_function, s.start, s.binding != STB_LOCAL);
 }
 
 auto rank_of_start(const Symbol& s) {
-  return std::tuple(s.start, s.size_bytes != 0, s.is_function, strength(s.binding));
+  return std::tuple(s.start, s.size_bytes != 0, s.is_function, s.binding != STB_LOCAL);
 }
 
 bool holds(const elf::Section& section, uint64_t address) {
@@ -56,11 +45,11 @@ size_t SymbolMatch::first_at_or_above(uint64_t address) const {
 
 template <typename Rank>
 void SymbolMatch::offer(const Symbol& symbol, Rank rank, std::optional<Candidate>& place) {
-  if (!place || rank(symbol) > rank(place->symbol)) {
-    place = Candidate{symbol, symbol.name_offset};
-  } else if (rank(symbol) == rank(place->symbol)) {
-    place->alias_offset = symbol.name_offset;
-  }
+  if (place && rank(symbol) < rank(place->symbol)) return;
+  if (!place || rank(symbol) > rank(place->symbol)) place = Candidate{symbol, {}};
+  SymbolChoice& choice = place->choice;
+  if (choice.count == SymbolChoice::kMaxAliases) return;
+  choice.aliases[choice.count++] = {symbol.name_offset, symbol.binding};
 }
 
 void SymbolMatch::add(const Symbol& symbol) {
@@ -92,7 +81,7 @@ std::vector<std::optional<SymbolChoice>> SymbolMatch::winners() const {
     const bool is_label = !holders_[i] && last_start && last_start->symbol.size_bytes == 0 &&
                           label_reaches(last_start->symbol, addresses_[i]);
     const std::optional<Candidate>& winner = is_label ? last_start : holders_[i];
-    if (winner) choices[i] = SymbolChoice{winner->symbol.name_offset, winner->alias_offset};
+    if (winner) choices[i] = winner->choice;
   }
   return choices;
 }

@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "elf/layout.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,17 +21,29 @@ struct Symbol {
   bool is_function = false;  // STT_FUNC or STT_GNU_IFUNC; else STT_NOTYPE
 };
 
-// The winner's name, and that of another symbol as good (the last of several); offsets of st_name.
+// A name that a choice may be called by.
+struct SymbolAlias {
+  uint32_t name_offset = 0;  // st_name
+  uint8_t binding = 0;       // STB_*
+
+  bool operator==(const SymbolAlias&) const = default;
+};
+
+// The names of the symbols that are equally good for an address, in the order in which they came.
+// Which of them reads best can be said only once they have been read.
 struct SymbolChoice {
-  uint32_t name_offset = 0;
-  uint32_t alias_offset = 0;
+  // Nearly all functions of real libraries have one or two names, libc's have up to six.
+  static constexpr size_t kMaxAliases = 6;
+
+  std::array<SymbolAlias, kMaxAliases> aliases{};
+  uint8_t count = 0;
 
   bool operator==(const SymbolChoice&) const = default;
 };
 
 // Memory is bounded by the number of addresses. Of several symbols that hold an address, a function
 // beats a label without type, then the nearest start wins (the inner of two nested symbols), then
-// GLOBAL over WEAK over LOCAL, then the first. A symbol without size reaches up to the next symbol,
+// GLOBAL and WEAK over LOCAL. A symbol without size reaches up to the next symbol,
 // but only in .text (behind the last label of .init stands the PLT), and only where no other holds
 // the address.
 class SymbolMatch {
@@ -45,8 +58,8 @@ class SymbolMatch {
 
  private:
   struct Candidate {
-    Symbol symbol;
-    uint32_t alias_offset = 0;
+    Symbol symbol;  // the first
+    SymbolChoice choice;
   };
   template <typename Rank>
   static void offer(const Symbol& symbol, Rank rank, std::optional<Candidate>& place);

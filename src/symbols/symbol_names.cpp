@@ -1,9 +1,11 @@
 #include "symbols/symbol_names.h"
 
+#include "base/utf8.h"
 #include "symbols/symbol_match.h"
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include <elf.h>
 
@@ -15,6 +17,8 @@ constexpr size_t kPiece_bytes = 64 * 1024;
 constexpr uint64_t kMaxTable_bytes = uint64_t{384} << 20;
 constexpr size_t kMaxName_bytes = 4096;
 constexpr size_t kFirstRead_bytes = 256;  // nearly every name fits
+// There is one name for each address: with 70,000 addresses this makes 70 MB.
+constexpr size_t kMaxShown_bytes = 1024;
 
 struct RawSymbol {
   uint32_t name = 0;
@@ -112,15 +116,25 @@ std::string_view without_version(std::string_view name) {
   return at == 0 ? name : name.substr(0, at);
 }
 
-// "malloc" rather than its alias "__libc_malloc": the name with fewer underscores in front.
+// Less is better: "malloc" rather than "__libc_malloc", GLOBAL rather than WEAK, "free" rather than
+// "cfree" and "open" rather than "open64".
+auto plainness(std::string_view name, uint8_t binding) {
+  const size_t underscores = std::min(name.find_first_not_of('_'), name.size());
+  return std::tuple(underscores, binding == STB_WEAK, name.size());
+}
+
 std::optional<std::string> read_best_name(const ByteSource& file, const elf::Section& strings,
                                           const SymbolChoice& choice) {
-  auto name = read_name(file, strings, choice.name_offset);
-  if (choice.alias_offset == choice.name_offset || (name && !name->starts_with('_'))) return name;
-  auto alias = read_name(file, strings, choice.alias_offset);
-  if (!name) return alias;
-  const bool is_better = alias && alias->find_first_not_of('_') < name->find_first_not_of('_');
-  return is_better ? alias : name;
+  std::optional<std::string> best;
+  uint8_t best_binding = 0;
+  for (const SymbolAlias& alias : std::span(choice.aliases).first(choice.count)) {
+    auto name = read_name(file, strings, alias.name_offset);
+    if (!name) continue;
+    if (best && plainness(*best, best_binding) <= plainness(*name, alias.binding)) continue;
+    best = std::move(name);
+    best_binding = alias.binding;
+  }
+  return best;
 }
 
 }  // namespace
@@ -139,7 +153,7 @@ std::vector<std::optional<std::string>> names_at(const ByteSource& file, const e
     if (i > 0 && winners[i] == winners[i - 1]) {
       names[i] = names[i - 1];
     } else if (const auto name = read_best_name(file, table->strings, *winners[i])) {
-      names[i] = demangled(without_version(*name));
+      names[i] = shortened_utf8(demangled(without_version(*name)), kMaxShown_bytes);
     }
   }
   return names;

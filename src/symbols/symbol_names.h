@@ -16,7 +16,8 @@ namespace sentry_prof::symbols {
 
 // Names for link addresses sorted in ascending order; nullopt where no function symbol holds the
 // address. One pass over the table in pieces: memory is bounded by the number of addresses, not by
-// the table. Demangled. Unreadable or hostile tables give no names, never an error.
+// the table. Demangled; at most 1 KiB each. Unreadable or hostile tables give no names, never an
+// error.
 std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
                                                  std::span<const LinkAddress> sorted_addresses);
 

@@ -24,7 +24,8 @@ std::vector<std::byte> whole_file(const char* path) {
 
 TEST_CASE("names_at names functions of the C library where the dynamic linker finds them") {
   const char* const kFunctions[] = {"qsort_r", "getenv",   "fnmatch", "glob_pattern_p",
-                                    "strtoul", "strtok_r", "malloc",  "pthread_create"};
+                                    "strtoul", "strtok_r", "malloc",  "pthread_create",
+                                    "free",    "calloc",   "poll",    "pread"};
   // By its own handle: a sanitizer puts functions of its own in front of some of these.
   void* const library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
   REQUIRE(library != nullptr);
@@ -48,5 +49,9 @@ TEST_CASE("names_at names functions of the C library where the dynamic linker fi
     INFO(*names[i]);  // perhaps an alias: what counts is where it leads
     const void* found = dlsym(library, names[i]->c_str());
     CHECK(reinterpret_cast<uint64_t>(found) + 1 - map->l_addr == addresses[i].value);
+  }
+  for (const char* plain : {"malloc", "free", "calloc", "poll", "pread"}) {
+    INFO(plain);
+    CHECK(std::count(names.begin(), names.end(), plain) == 1);
   }
 }

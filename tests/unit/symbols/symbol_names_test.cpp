@@ -65,14 +65,14 @@ TEST_CASE("names_at finds functions in every class and byte order, in .symtab an
   }
 }
 
-TEST_CASE("names_at prefers the inner symbol, then the binding, then the first") {
+TEST_CASE("names_at prefers the inner symbol, then the binding") {
   const auto file = with_symbols({
       function("outer", 0x1000, 0x100),
       function("inner", 0x1040, 0x10, STB_LOCAL),
       function("local", 0x1200, 0x10, STB_LOCAL),
       function("weak", 0x1200, 0x10, STB_WEAK),
       function("global", 0x1200, 0x10),
-      function("alias", 0x1200, 0x10),
+      function("another", 0x1200, 0x10),
       {"label", 0x1300, 0x10, STT_NOTYPE, STB_GLOBAL, 1},
       function("function", 0x1300, 0x10, STB_LOCAL),
       {"resolver", 0x1400, 0x10, STT_GNU_IFUNC, STB_GLOBAL, 1},
@@ -91,6 +91,27 @@ TEST_CASE("names_at prefers the alias with fewer underscores in front") {
       function("_Exit", 0x1020, 0x10),
   });
   CHECK(names(file, {0x1000, 0x1010, 0x1020}) == Names{"strtok_r", "malloc", "_exit"});
+}
+
+TEST_CASE("names_at prefers the plainest of several aliases, whatever their bindings and order") {
+  const auto file = with_symbols({
+      function("cfree", 0x1000, 0x10),
+      function("__libc_free", 0x1000, 0x10),
+      function("free", 0x1000, 0x10),
+      function("__free", 0x1000, 0x10),
+      function("__libc_calloc", 0x1010, 0x10),
+      function("calloc", 0x1010, 0x10, STB_WEAK),
+      function("__open64", 0x1020, 0x10),
+      function("open64", 0x1020, 0x10, STB_WEAK),
+      function("open", 0x1020, 0x10, STB_WEAK),
+      function("__open", 0x1020, 0x10, STB_WEAK),
+  });
+  CHECK(names(file, {0x1000, 0x1010, 0x1020}) == Names{"free", "calloc", "open"});
+}
+
+TEST_CASE("names_at shortens a long name") {
+  const auto file = with_symbols({function(std::string(1025, 'a'), 0x1000, 0x10)});
+  CHECK(names(file, {0x1000}) == Names{std::string(1021, 'a') + "\xe2\x80\xa6"});
 }
 
 TEST_CASE("names_at lets a symbol without size reach to the next symbol of .text") {

@@ -138,8 +138,9 @@ std::optional<std::string> try_demangle(const std::string& symbol) {
   if (symbol.starts_with("_R")) return demangled_rust(symbol);
   if (symbol.starts_with("_D")) return demangled_d(symbol);
   if (!symbol.starts_with("_Z")) return std::nullopt;
-  // Rust's legacy names are C++ names with a hash at their end.
-  auto text = symbol.starts_with("_ZN") ? demangled_rust(symbol) : std::nullopt;
+  // Rust's legacy names are C++ names with a hash of 16 digits at their end.
+  const bool may_be_rust = symbol.starts_with("_ZN") && symbol.find("17h") != std::string::npos;
+  auto text = may_be_rust ? demangled_rust(symbol) : std::nullopt;
   return text ? text : demangled_itanium(symbol);
 }
 

@@ -12,13 +12,16 @@ namespace {
 
 // The longest sample is V1's: 98 bytes with all numbers at their longest.
 constexpr uint64_t kSample_bytes = 100;
-// {"function":"","instruction_addr":"0x7fffffffffff","package":""},
-constexpr uint64_t kFrameSyntax_bytes = 80;
+// {"function":"","instruction_addr":"0xffffffffffffffff","package":"","platform":"native",
+// "in_app":false},
+constexpr uint64_t kFrame_bytes = 120 + kFrameName_bytes + kImagePath_bytes;
+// All members at their longest, with a build id of 64 bytes.
+constexpr uint64_t kImage_bytes = 400 + kImagePath_bytes;
 // "18446744073709551615":{"name":""}, around two kernel names of 15 bytes, each of which may become
 // three (U+FFFD), and a process number.
 constexpr uint64_t kThread_bytes = 160;
-// Everything that is there once, with some hundred debug images.
-constexpr uint64_t kRest_bytes = 128 * 1024;
+// Everything that is there once.
+constexpr uint64_t kRest_bytes = 16 * 1024;
 
 // Odd, with its bits spread evenly: 2^64 divided by the golden ratio.
 constexpr uint64_t kSpread = 0x9e3779b97f4a7c15u;
@@ -86,10 +89,9 @@ void ChunkBuilder::add_sample(uint64_t time_ns, uint32_t thread, std::span<const
 
 uint64_t ChunkBuilder::estimated_json_bytes() const {
   const uint64_t index_bytes = decimal_digits(chunk_.frames.size()) + 1;
-  return kRest_bytes + chunk_.samples.size() * kSample_bytes +
-         chunk_.frames.size() * (kEstimatedFrameText_bytes + kFrameSyntax_bytes) +
-         chunk_.stack_frame_indices.size() * index_bytes + chunk_.stack_begin.size() * 3 +
-         chunk_.threads.size() * kThread_bytes;
+  return kRest_bytes + chunk_.samples.size() * kSample_bytes + chunk_.frames.size() * kFrame_bytes +
+         images_.size() * kImage_bytes + chunk_.stack_frame_indices.size() * index_bytes +
+         chunk_.stack_begin.size() * 3 + chunk_.threads.size() * kThread_bytes;
 }
 
 RawChunk ChunkBuilder::finish(uint64_t end_ns) {
@@ -101,6 +103,7 @@ RawChunk ChunkBuilder::finish(uint64_t end_ns) {
   frame_table_ = {};
   stack_table_ = {};
   thread_table_ = {};
+  images_.clear();
   return done;
 }
 
@@ -111,6 +114,7 @@ uint32_t ChunkBuilder::frame_index(const FrameKey& frame) {
   if (found != IndexTable::kNotFound) return found;
   const auto index = static_cast<uint32_t>(frames.size());
   frames.push_back(frame);
+  images_.insert(frame.image);
   frame_table_.insert(hash, index, [&](uint32_t i) { return hash_of_frame(frames[i]); });
   return index;
 }

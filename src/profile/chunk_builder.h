@@ -7,14 +7,15 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 namespace sentry_prof::profile {
 
-// What finish_chunk keeps the names of a chunk's frames within, on average (long C++ names are
-// rare; most are below 100 bytes), and what the estimate adds for the path of the image.
+// What finish_chunk keeps texts within, as they stand in JSON: the names of a chunk's frames on
+// average (long C++ names are rare; most are below 100 bytes), each path of an image at most.
 inline constexpr uint64_t kFrameName_bytes = 384;
-inline constexpr uint64_t kEstimatedFrameText_bytes = kFrameName_bytes + 128;
+inline constexpr uint64_t kImagePath_bytes = 256;
 
 // A frame before it has a name and an address in the profile.
 struct FrameKey {
@@ -73,8 +74,8 @@ class ChunkBuilder {
   void add_sample(uint64_t time_ns, uint32_t thread, std::span<const FrameKey> frames);
 
   uint64_t sample_count() const { return chunk_.samples.size(); }
-  // An upper estimate of the chunk's size as V1 or V2 JSON, for frames whose name and path take
-  // kEstimatedFrameText_bytes on average (finish_chunk sees to the names).
+  // An upper estimate of the chunk's size as V1 or V2 JSON: finish_chunk keeps names and paths
+  // within kFrameName_bytes and kImagePath_bytes.
   uint64_t estimated_json_bytes() const;
 
   // Sorts, closes and hands over the chunk; the builder is empty afterwards and begins at `end_ns`.
@@ -94,6 +95,7 @@ class ChunkBuilder {
   IndexTable frame_table_;
   IndexTable stack_table_;
   IndexTable thread_table_;
+  std::unordered_set<uint32_t> images_;
   std::vector<uint32_t> scratch_;  // the frame indices of the sample at hand
 };
 

@@ -1,5 +1,7 @@
 #include "profile/chunk_images.h"
 
+#include "profile/bounded_text.h"
+
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -40,6 +42,7 @@ void ChunkImages::list_used(std::span<const FrameKey> frames, const FrameNames& 
     Placed& placed = placed_.at(number);
     placed.listed = static_cast<uint32_t>(listed_.size());
     Image& image = listed_.emplace_back(names.image(number).image);
+    image.code_file = bounded_path(image.code_file);
     image.image_addr = address;
     image.image_size = placed.size_bytes;
   }

@@ -56,9 +56,10 @@ class FrameNames {
 // Frames without a name become `libfoo.so+0x1234` (offset from the first PT_LOAD), `[anon]+0x1234`
 // or `0x1234`. Frames with equal address, image and name are one frame. Addresses that lie in no
 // image of the profile but would read as if they did get bit 63. Threads of processes other than
-// `main_pid` carry their process in the name. Names become valid UTF-8 (U+FFFD for bad bytes,
-// control characters too). The thread to show first: the main thread of `main_pid` if it has enough
-// samples (two, and a tenth of the busiest thread's), else the one with the most.
+// `main_pid` carry their process in the name. Names and paths become printable UTF-8 of bounded
+// length (U+FFFD for bad bytes and control characters). The thread to show first: the main thread
+// of `main_pid` if it has enough samples (two, and a tenth of the busiest thread's), else the one
+// with the most.
 Profile finish_chunk(RawChunk chunk, const Session& session, const ClockAnchor& clock,
                      uint32_t main_pid, FrameNames& names, ImagePlacer& placer);
 

@@ -1,6 +1,7 @@
 #include "profile/frame_text.h"
 
 #include "base/utf8.h"
+#include "profile/bounded_text.h"
 
 #include <fmt/format.h>
 
@@ -15,15 +16,15 @@ std::string_view base_name(std::string_view path) {
 std::string fallback_name(const FrameKey& frame, const FrameNames& names) {
   if (frame.image == FrameKey::kNoImage) return fmt::format("{:#x}", frame.pc);
   const Image& image = names.image(frame.image).image;
-  const std::string base = printable_utf8(base_name(image.code_file));
+  const std::string base = bounded_path(base_name(image.code_file));
   return fmt::format("{}+{:#x}", base.empty() ? "[anon]" : base, frame.pc - image.image_vmaddr);
 }
 
 void keep_within_budget(std::vector<std::string>& texts) {
   uint64_t total_bytes = 0;
-  for (const std::string& text : texts) total_bytes += text.size();
+  for (const std::string& text : texts) total_bytes += json_text_bytes(text);
   if (total_bytes <= texts.size() * kFrameName_bytes) return;
-  for (std::string& text : texts) text = shortened_utf8(text, kFrameName_bytes);
+  for (std::string& text : texts) text = shortened_for_json(text, kFrameName_bytes);
 }
 
 }  // namespace

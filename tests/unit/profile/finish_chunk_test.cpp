@@ -234,3 +234,18 @@ TEST_CASE("Function names are repaired, and kept within the budget of the size e
   f.sample(10'000, f.builder.thread(10, 10, 0), {leaf(kProgram, 1)});
   CHECK(f.finish().frames[0].function.size() == kFrameName_bytes);
 }
+
+TEST_CASE("The path of an image is printable and keeps both ends when it is too long") {
+  Fixture f;
+  f.names.images[kProgram] =
+      facts("/usr/\x01" + std::string(4'000, 'd') + "/prog", kProgramAt, 0x10000);
+  f.sample(2000, f.builder.thread(10, 10, 0), {leaf(kProgram, 0x1234)});
+  const Profile profile = f.finish();
+  const std::string& path = profile.images[0].code_file;
+  CHECK(path.size() <= kImagePath_bytes);
+  CHECK(
+      path.starts_with("/usr/\xef\xbf\xbd"
+                       "ddd"));
+  CHECK(path.ends_with("ddd/prog"));
+  CHECK(profile.frames[0].function == "prog+0x1234");
+}

@@ -94,24 +94,35 @@ TEST_CASE("Hostile names stay inside their strings") {
 
 TEST_CASE("The size estimate of a chunk is never below its JSON") {
   using namespace sentry_prof::profile;
-  struct LongNames final : FrameNames {
-    ImageFacts facts;
-    const ImageFacts& image(uint32_t) const override { return facts; }
+  struct LongTexts final : FrameNames {
+    std::string name = std::string(1800, 'n');
+    std::vector<ImageFacts> facts{100};
+    const ImageFacts& image(uint32_t image) const override { return facts[image]; }
     std::vector<std::string> names_of(std::span<const FrameKey> frames) override {
       std::vector<std::string> names(frames.size());
-      for (size_t i = 0; i < frames.size(); ++i) names[i] = std::string(i % 3 * 900, 'n');
+      for (size_t i = 0; i < frames.size(); ++i) names[i] = name.substr(0, i % 3 * 900);
       return names;
     }
   } names;
-  names.facts.image.code_file = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30";
-  names.facts.image.image_size = 1 << 30;
+  std::string path = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30";
+  if (GENERATE(false, true)) {
+    names.name = std::string(1800, '"');
+    path = "/" + std::string(4'000, GENERATE('p', '\\', '\x01', '\xff'));
+  }
+  for (ImageFacts& facts : names.facts) {
+    facts.image.code_file = path;
+    facts.image.code_id = std::string(128, 'f');
+    facts.image.arch = "x86_64";
+    facts.image.image_size = 1 << 30;
+  }
 
   const uint32_t frame_count = GENERATE(1u, 50u, 3000u);
   ChunkBuilder builder(0);
   for (uint64_t i = 0; i < 10'000; ++i) {
     std::vector<FrameKey> frames;
     for (uint32_t depth = 0; depth < 1 + i % 40; ++depth) {
-      frames.push_back({0, depth == 0, (i * 31 + depth * 7) % frame_count});
+      const uint64_t pc = (i * 31 + depth * 7) % frame_count;
+      frames.push_back({static_cast<uint32_t>(pc % 100), depth == 0, pc});
     }
     builder.add_sample(i * 1000, builder.thread(1, static_cast<uint32_t>(i % 100), 0), frames);
   }

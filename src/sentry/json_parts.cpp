@@ -1,5 +1,9 @@
 #include "sentry/json_parts.h"
 
+#include <algorithm>
+#include <iterator>
+#include <vector>
+
 namespace sentry_prof::sentry {
 namespace {
 
@@ -9,12 +13,37 @@ void write_stack(JsonWriter& json, std::span<const uint32_t> frame_indices) {
   json.end_array();
 }
 
-void write_frame(JsonWriter& json, const Profile& profile, const Frame& frame) {
+// A file, and not below /lib, /usr/lib and what distributions keep beside them for other ABIs.
+bool is_of_application(std::string_view path) {
+  constexpr std::string_view kUsr = "/usr";
+  if (path.starts_with("/usr/")) path.remove_prefix(kUsr.size());
+  static constexpr std::string_view kSystem[] = {"/lib/", "/lib32/", "/lib64/", "/libx32/"};
+  return path.starts_with('/') &&
+         std::none_of(std::begin(kSystem), std::end(kSystem),
+                      [&](std::string_view directory) { return path.starts_with(directory); });
+}
+
+// What the frames of one image have in common, as JSON members. Sentry itself decides for "rust"
+// what belongs to the application. For other platforms it takes the frame's word, if the frame
+// names the profile's platform.
+std::string members_of_image(const Profile& profile, const Image* image) {
+  std::string members;
+  JsonWriter json(members);
+  if (image != nullptr) json.member("package", image->code_file);
+  const std::string& platform = profile.session.platform;
+  if (platform == "rust") return members;
+  json.member("platform", platform);
+  json.key("in_app");
+  json.boolean(image != nullptr && is_of_application(image->code_file));
+  return members;
+}
+
+void write_frame(JsonWriter& json, const Frame& frame, std::string_view image_members) {
   json.begin_object();
   json.member("function", frame.function);
   json.key("instruction_addr");
   json.hex_string(frame.instruction_addr);
-  if (frame.image != Frame::kNoImage) json.member("package", profile.images[frame.image].code_file);
+  if (!image_members.empty()) json.raw(image_members);
   json.end_object();
 }
 
@@ -30,7 +59,12 @@ void write_stacks(JsonWriter& json, const Profile& profile) {
 void write_frames(JsonWriter& json, const Profile& profile) {
   json.key("frames");
   json.begin_array();
-  for (const Frame& frame : profile.frames) write_frame(json, profile, frame);
+  const std::string outside = members_of_image(profile, nullptr);
+  std::vector<std::string> members;
+  for (const Image& image : profile.images) members.push_back(members_of_image(profile, &image));
+  for (const Frame& frame : profile.frames) {
+    write_frame(json, frame, frame.image == Frame::kNoImage ? outside : members[frame.image]);
+  }
   json.end_array();
 }
 
@@ -52,7 +86,7 @@ size_t expected_json_bytes(const Profile& profile) {
   constexpr size_t kRest_bytes = 4096;
   size_t frame_bytes = 0;
   for (const Frame& frame : profile.frames) {
-    frame_bytes += 80 + frame.function.size();
+    frame_bytes += 120 + frame.function.size();
     if (frame.image != Frame::kNoImage) frame_bytes += profile.images[frame.image].code_file.size();
   }
   return kRest_bytes + profile.samples.size() * 80 + profile.stack_frame_indices.size() * 6 +

@@ -36,6 +36,37 @@ TEST_CASE("V1 is written byte for byte as the golden file has it") {
         read_test_file("sentry/golden_v1.json"));
 }
 
+TEST_CASE("Frames of platforms other than rust say whether they belong to the application") {
+  Profile profile = test_profile();
+  profile.session.platform = "native";
+  profile.images[1].code_file = "/usr/lib/x86_64-linux-gnu/liba.so";
+  CHECK(sentry::write_v2(profile, fixed_uuid(1)) == read_test_file("sentry/golden_v2_native.json"));
+  for (SentryFormat format : {SentryFormat::V1, SentryFormat::V2}) {
+    CHECK(problems_of(profile, format) == std::vector<std::string>());
+  }
+}
+
+TEST_CASE("System libraries are told from libraries of the application by their directory") {
+  struct Case {
+    std::string path;
+    bool is_in_app;
+  };
+  for (const Case& c : {Case{"/lib64/ld-linux-x86-64.so.2", false},
+                        {"/usr/lib32/libc.so.6", false},
+                        {"[vdso]", false},
+                        {"/library/liba.so", true},
+                        {"/opt/usr/lib/liba.so", true},
+                        {"/usr/local/lib/liba.so", true}}) {
+    Profile profile = test_profile();
+    profile.session.platform = "native";
+    profile.images[1].code_file = c.path;
+    const std::string json = to_sentry_json(profile, SentryFormat::V1);
+    INFO(c.path);
+    const std::string frame = "\"package\":\"" + c.path + "\",\"platform\":\"native\",\"in_app\":";
+    CHECK(text_between(json, frame, 4) == (c.is_in_app ? "true" : "fals"));
+  }
+}
+
 TEST_CASE("Both formats pass the checker, with fresh ids each time") {
   for (SentryFormat format : {SentryFormat::V1, SentryFormat::V2}) {
     CHECK(problems_of(test_profile(), format) == std::vector<std::string>());

@@ -3,8 +3,6 @@
 #include "sentry_prof/limits.h"
 
 #include <algorithm>
-#include <bit>
-#include <random>
 #include <utility>
 
 namespace sentry_prof::profile {
@@ -22,14 +20,6 @@ constexpr uint64_t kImage_bytes = 400 + kImagePath_bytes;
 constexpr uint64_t kThread_bytes = 160;
 // Everything that is there once.
 constexpr uint64_t kRest_bytes = 16 * 1024;
-
-// Odd, with its bits spread evenly: 2^64 divided by the golden ratio.
-constexpr uint64_t kSpread = 0x9e3779b97f4a7c15u;
-
-uint64_t random_seed() {
-  std::random_device source;
-  return (uint64_t{source()} << 32) | source();
-}
 
 uint64_t decimal_digits(uint64_t value) {
   uint64_t digits = 1;
@@ -53,7 +43,8 @@ bool RawChunk::can_be_valid() const {
   });
 }
 
-ChunkBuilder::ChunkBuilder(uint64_t begin_ns) : hash_seed_(random_seed()) {
+ChunkBuilder::ChunkBuilder(uint64_t begin_ns)
+    : hash_seed_(random_hash_seed()), stack_table_(hash_seed_) {
   chunk_.begin_ns = begin_ns;
 }
 
@@ -82,7 +73,9 @@ void ChunkBuilder::name_thread(uint32_t thread, std::string_view name,
 }
 
 void ChunkBuilder::add_sample(uint64_t time_ns, uint32_t thread, std::span<const FrameKey> frames) {
-  const uint32_t stack = frames.empty() ? 0 : stack_index(frames);
+  scratch_.clear();
+  for (const FrameKey& frame : frames) scratch_.push_back(frame_index(frame));
+  const uint32_t stack = stack_table_.index_of(scratch_, stacks());
   chunk_.samples.push_back({std::max(time_ns, chunk_.begin_ns), thread, stack});
   if (stack != 0) ++chunk_.threads[thread].samples_with_stack;
 }
@@ -101,7 +94,7 @@ RawChunk ChunkBuilder::finish(uint64_t end_ns) {
   if (!done.samples.empty()) done.end_ns = std::max(done.end_ns, done.samples.back().time_ns);
   chunk_.begin_ns = end_ns;
   frame_table_ = {};
-  stack_table_ = {};
+  stack_table_.clear();
   thread_table_ = {};
   images_.clear();
   return done;
@@ -119,42 +112,14 @@ uint32_t ChunkBuilder::frame_index(const FrameKey& frame) {
   return index;
 }
 
-uint32_t ChunkBuilder::stack_index(std::span<const FrameKey> frames) {
-  scratch_.clear();
-  for (const FrameKey& frame : frames) scratch_.push_back(frame_index(frame));
-  const uint64_t hash = hash_of_stack(scratch_);
-  const uint32_t found =
-      stack_table_.find(hash, [&](uint32_t i) { return std::ranges::equal(stack(i), scratch_); });
-  if (found != IndexTable::kNotFound) return found;
-  const auto index = static_cast<uint32_t>(chunk_.stack_begin.size() - 1);
-  auto& flat = chunk_.stack_frame_indices;
-  flat.insert(flat.end(), scratch_.begin(), scratch_.end());
-  chunk_.stack_begin.push_back(static_cast<uint32_t>(flat.size()));
-  stack_table_.insert(hash, index, [&](uint32_t i) { return hash_of_stack(stack(i)); });
-  return index;
-}
-
 uint64_t ChunkBuilder::hash_of_frame(const FrameKey& frame) const {
   const uint64_t where = (uint64_t{frame.image} << 1) | (frame.is_exact ? 1 : 0);
-  return mix_bits((frame.pc ^ hash_seed_) + where * kSpread);
-}
-
-uint64_t ChunkBuilder::hash_of_stack(std::span<const uint32_t> frame_indices) const {
-  uint64_t hash = hash_seed_;
-  // One multiplication a frame in the chain, since each waits for the one before.
-  for (uint32_t index : frame_indices) hash = (std::rotl(hash, 5) ^ index) * kSpread;
-  return mix_bits(hash);
+  return mix_bits((frame.pc ^ hash_seed_) + where * kHashSpread);
 }
 
 uint64_t ChunkBuilder::hash_of_thread(const RawThread& thread) const {
   return mix_bits(mix_bits((uint64_t{thread.pid} << 32 | thread.tid) ^ hash_seed_) +
                   thread.generation);
-}
-
-std::span<const uint32_t> ChunkBuilder::stack(uint32_t index) const {
-  const uint32_t begin = chunk_.stack_begin[index];
-  return std::span(chunk_.stack_frame_indices)
-      .subspan(begin, chunk_.stack_begin[index + 1] - begin);
 }
 
 }  // namespace sentry_prof::profile

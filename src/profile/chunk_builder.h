@@ -2,6 +2,7 @@
 #pragma once
 
 #include "profile/index_table.h"
+#include "profile/stack_table.h"
 
 #include <cstdint>
 #include <span>
@@ -83,17 +84,14 @@ class ChunkBuilder {
 
  private:
   uint32_t frame_index(const FrameKey& frame);
-  uint32_t stack_index(std::span<const FrameKey> frames);
+  StackList stacks() { return {chunk_.stack_frame_indices, chunk_.stack_begin}; }
   uint64_t hash_of_frame(const FrameKey& frame) const;
-  uint64_t hash_of_stack(std::span<const uint32_t> frame_indices) const;
   uint64_t hash_of_thread(const RawThread& thread) const;
-  std::span<const uint32_t> stack(uint32_t index) const;
 
-  // The target chooses its addresses: a seed keeps it from choosing ones that all collide.
   uint64_t hash_seed_;
   RawChunk chunk_;
   IndexTable frame_table_;
-  IndexTable stack_table_;
+  StackTable stack_table_;
   IndexTable thread_table_;
   std::unordered_set<uint32_t> images_;
   std::vector<uint32_t> scratch_;  // the frame indices of the sample at hand

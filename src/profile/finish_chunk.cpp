@@ -4,23 +4,10 @@
 #include "profile/chunk_threads.h"
 #include "profile/frame_text.h"
 
-#include <functional>
-#include <unordered_map>
+#include <utility>
 
 namespace sentry_prof::profile {
 namespace {
-
-struct FrameHash {
-  uint64_t operator()(const Frame& f) const {
-    return mix_bits(f.instruction_addr ^ mix_bits(std::hash<std::string>()(f.function)));
-  }
-};
-struct FrameEqual {
-  bool operator()(const Frame& a, const Frame& b) const {
-    return a.instruction_addr == b.instruction_addr && a.image == b.image &&
-           a.function == b.function;
-  }
-};
 
 // Frames become what they are in the profile; equal ones become one. Two frames at one address
 // may have two names (a call that does not return ends its function: its return address is the
@@ -29,38 +16,71 @@ class FrameMerger {
  public:
   explicit FrameMerger(std::vector<Frame>& frames) : frames_(frames) {}
 
-  uint32_t index_of(Frame frame) {
-    const auto next = static_cast<uint32_t>(frames_.size());
-    const auto [it, is_new] = indices_.try_emplace(std::move(frame), next);
-    if (is_new) frames_.push_back(it->first);
-    return it->second;
+  uint32_t index_of(Frame&& frame) {
+    const uint64_t hash = hash_of(frame);
+    const uint32_t found =
+        table_.find(hash, [&](uint32_t i) { return is_equal(frames_[i], frame); });
+    if (found != IndexTable::kNotFound) return found;
+    const auto index = static_cast<uint32_t>(frames_.size());
+    frames_.push_back(std::move(frame));
+    table_.insert(hash, index, [&](uint32_t i) { return hash_of(frames_[i]); });
+    return index;
   }
 
  private:
+  // Without the name, which few frames at one address differ in.
+  uint64_t hash_of(const Frame& frame) const {
+    return mix_bits((frame.instruction_addr ^ hash_seed_) + frame.image * kHashSpread);
+  }
+  static bool is_equal(const Frame& a, const Frame& b) {
+    return a.instruction_addr == b.instruction_addr && a.image == b.image &&
+           a.function == b.function;
+  }
+
+  const uint64_t hash_seed_ = random_hash_seed();
   std::vector<Frame>& frames_;
-  std::unordered_map<Frame, uint32_t, FrameHash, FrameEqual> indices_;
+  IndexTable table_;
 };
 
-void take_frames(const RawChunk& chunk, FrameNames& names, const ChunkImages& images,
-                 Profile& profile) {
-  const std::vector<std::string> texts = frame_texts(chunk.frames, names);
+// The index in profile.frames of each of the chunk's frames.
+std::vector<uint32_t> take_frames(const RawChunk& chunk, FrameNames& names,
+                                  const ChunkImages& images, Profile& profile) {
+  std::vector<std::string> texts = frame_texts(chunk.frames, names);
+  profile.frames.reserve(chunk.frames.size());
   FrameMerger merger(profile.frames);
   std::vector<uint32_t> merged(chunk.frames.size());
   for (size_t i = 0; i < chunk.frames.size(); ++i) {
     const auto place = images.locate(chunk.frames[i]);
-    merged[i] = merger.index_of({place.address, texts[i], place.image});
+    merged[i] = merger.index_of({place.address, std::move(texts[i]), place.image});
   }
-  for (uint32_t raw : chunk.stack_frame_indices) {
-    profile.stack_frame_indices.push_back(merged[raw]);
-  }
+  return merged;
 }
 
-void take_samples(const RawChunk& chunk, const ClockAnchor& clock,
-                  const std::vector<uint32_t>& thread_indices, Profile& profile) {
-  profile.samples.reserve(chunk.samples.size());
-  for (const RawSample& s : chunk.samples) {
-    profile.samples.push_back({clock.to_unix_ns(s.time_ns), thread_indices[s.thread], s.stack});
+// The index in the profile of each of the chunk's stacks; those may be equal now that frames are.
+std::vector<uint32_t> take_stacks(RawChunk& chunk, const std::vector<uint32_t>& merged_frames,
+                                  Profile& profile) {
+  const StackList raw{chunk.stack_frame_indices, chunk.stack_begin};
+  for (uint32_t& index : chunk.stack_frame_indices) index = merged_frames[index];
+  profile.stack_frame_indices.reserve(chunk.stack_frame_indices.size());
+  profile.stack_begin = {0, 0};
+  StackTable table(random_hash_seed());
+  std::vector<uint32_t> merged(raw.count());
+  for (uint32_t i = 0; i < raw.count(); ++i) {
+    merged[i] = table.index_of(raw[i], {profile.stack_frame_indices, profile.stack_begin});
   }
+  return merged;
+}
+
+std::vector<Sample> samples_of(const RawChunk& chunk, const ClockAnchor& clock,
+                               const std::vector<uint32_t>& thread_indices,
+                               const std::vector<uint32_t>& stack_indices) {
+  std::vector<Sample> samples;
+  samples.reserve(chunk.samples.size());
+  for (const RawSample& s : chunk.samples) {
+    samples.push_back(
+        {clock.to_unix_ns(s.time_ns), thread_indices[s.thread], stack_indices[s.stack]});
+  }
+  return samples;
 }
 
 }  // namespace
@@ -73,14 +93,13 @@ Profile finish_chunk(RawChunk chunk, const Session& session, const ClockAnchor& 
   profile.end_unix_ns = clock.to_unix_ns(chunk.end_ns);
 
   ChunkImages images(chunk.frames, names, placer);
-  profile.stack_frame_indices.reserve(chunk.stack_frame_indices.size());
-  take_frames(chunk, names, images, profile);
+  const std::vector<uint32_t> frame_indices = take_frames(chunk, names, images, profile);
   profile.images = images.take();
-  profile.stack_begin = std::move(chunk.stack_begin);
+  const std::vector<uint32_t> stack_indices = take_stacks(chunk, frame_indices, profile);
 
-  const ChunkThreads threads = name_threads(chunk, main_pid);
-  take_samples(chunk, clock, threads.index_of_raw, profile);
-  profile.threads = threads.threads;
+  ChunkThreads threads = name_threads(chunk, main_pid);
+  profile.samples = samples_of(chunk, clock, threads.index_of_raw, stack_indices);
+  profile.threads = std::move(threads.threads);
   profile.main_thread = threads.main_thread;
   return profile;
 }

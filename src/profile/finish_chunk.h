@@ -54,7 +54,8 @@ class FrameNames {
 };
 
 // Frames without a name become `libfoo.so+0x1234` (offset from the first PT_LOAD), `[anon]+0x1234`
-// or `0x1234`. Frames with equal address, image and name are one frame. Addresses that lie in no
+// or `0x1234`. Frames with equal address, image and name are one frame, and stacks
+// of equal frames one stack. Addresses that lie in no
 // image of the profile but would read as if they did get bit 63. Threads of processes other than
 // `main_pid` carry their process in the name. Names and paths become printable UTF-8 of bounded
 // length (U+FFFD for bad bytes and control characters). The thread to show first: the main thread

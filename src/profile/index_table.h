@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <random>
 #include <vector>
 
 namespace sentry_prof::profile {
@@ -15,6 +16,15 @@ constexpr uint64_t mix_bits(uint64_t x) {
   x ^= x >> 32;
   x *= 0xd6e8feb86659fd93u;
   return x ^ (x >> 32);
+}
+
+// Odd, with its bits spread evenly: 2^64 divided by the golden ratio.
+inline constexpr uint64_t kHashSpread = 0x9e3779b97f4a7c15u;
+
+// The target chooses its addresses: a seed keeps it from choosing ones that all collide.
+inline uint64_t random_hash_seed() {
+  std::random_device source;
+  return (uint64_t{source()} << 32) | source();
 }
 
 // Grows by doubling at half load; allocates nothing while it does not grow.

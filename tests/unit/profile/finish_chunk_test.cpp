@@ -120,6 +120,21 @@ TEST_CASE("Frames at one address are one, unless they have two names") {
         std::vector<std::string>{"next_function", "same"});
 }
 
+TEST_CASE("Stacks that are equal once their frames are merged become one") {
+  Fixture f;
+  f.names.by_pc[0x100] = "same";
+  f.names.by_return_address[0x100] = "same";
+  const uint32_t thread = f.builder.thread(10, 10, 0);
+  f.sample(1500, thread, {leaf(kProgram, 0x100)});
+  f.sample(1600, thread, {caller(kProgram, 0x100)});
+  f.sample(1700, thread, {});
+  const Profile profile = f.finish();
+  CHECK(profile.stack_count() == 2);  // the empty one is always there
+  CHECK(profile.samples[0].stack == 1);
+  CHECK(profile.samples[1].stack == 1);
+  CHECK(profile.samples[2].stack == 0);
+}
+
 TEST_CASE("An address outside its image never reads as another image's") {
   Fixture f;
   const uint32_t thread = f.builder.thread(10, 10, 0);

@@ -59,10 +59,20 @@ size_t utf8_bad_length(std::string_view text) {
   return lead.length == 0 ? 1 : matching_bytes(text, lead);
 }
 
+size_t printable_ascii_length(std::string_view text) {
+  size_t length = 0;
+  while (length < text.size() && text[length] >= 0x20 && text[length] < 0x7f) ++length;
+  return length;
+}
+
 std::string printable_utf8(std::string_view text) {
   std::string result;
   result.reserve(text.size());
-  while (!text.empty()) {
+  for (;;) {
+    const size_t plain = printable_ascii_length(text);
+    result += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const size_t length = utf8_sequence_length(text);
     const bool is_good = length != 0 && !is_control(text.substr(0, length));
     const size_t consumed = length != 0 ? length : utf8_bad_length(text);

@@ -15,6 +15,9 @@ size_t utf8_sequence_length(std::string_view text);
 // maximal subpart, at least 1 (Unicode 15, table 3-8).
 size_t utf8_bad_length(std::string_view text);
 
+// How many characters at the start of `text` are ASCII and no control characters.
+size_t printable_ascii_length(std::string_view text);
+
 // `text` with U+FFFD in place of ill-formed sequences and of control characters (C0, DEL, C1):
 // safe in JSON and on a terminal.
 std::string printable_utf8(std::string_view text);

@@ -33,7 +33,11 @@ std::vector<std::string> frame_texts(std::span<const FrameKey> frames, FrameName
   std::vector<std::string> texts = names.names_of(frames);
   texts.resize(frames.size());
   for (size_t i = 0; i < frames.size(); ++i) {
-    texts[i] = texts[i].empty() ? fallback_name(frames[i], names) : printable_utf8(texts[i]);
+    if (texts[i].empty()) {
+      texts[i] = fallback_name(frames[i], names);
+    } else if (printable_ascii_length(texts[i]) != texts[i].size()) {
+      texts[i] = printable_utf8(texts[i]);
+    }
   }
   keep_within_budget(texts);
   return texts;

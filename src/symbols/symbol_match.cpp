@@ -1,7 +1,5 @@
 #include "symbols/symbol_match.h"
 
-#include "base/checked.h"
-
 #include <algorithm>
 #include <tuple>
 

@@ -10,7 +10,9 @@
 #include "os/file.h"
 #include "os/signals.h"
 #include "os/system_info.h"
+#include "recorder/raw_log_writer.h"
 #include "recorder/recorder.h"
+#include "recorder/replay.h"
 #include "recorder/summary.h"
 #include "sampling/perf_sampler.h"
 #include "sentry_prof/limits.h"
@@ -18,7 +20,10 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -96,6 +101,20 @@ sampling::SamplerOptions sampler_options(const RecordOptions& options) {
   return result;
 }
 
+// The raw log that was asked for; null if none was.
+Result<std::unique_ptr<recorder::RawLogWriter>> start_raw_log(const RecordOptions& options) {
+  if (options.raw_log.empty()) return nullptr;
+  return recorder::RawLogWriter::create(options.raw_log);
+}
+
+// False if it could not be written.
+bool finish_raw_log(recorder::RawLogWriter* raw_log) {
+  if (raw_log == nullptr) return true;
+  const auto ok = raw_log->commit();
+  if (!ok) complain(ok.error().message);
+  return ok.has_value();
+}
+
 Result<void> write_summary(const RecordOptions& options, const std::string& json) {
   if (options.summary == "-") return write_to_stdout(json);
   auto file = os::AtomicFile::create(options.summary);
@@ -148,10 +167,16 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
     complain(ok.error().message);
     return kInputOutput;
   }
+  const auto raw_log = start_raw_log(options);
+  if (!raw_log) {
+    complain(raw_log.error().message);
+    return kInputOutput;
+  }
   ChunkFiles files(path, options.format);
-  const auto sampler = sampling::make_perf_sampler(sampler_options(options));
+  const auto sampler = sampling::make_perf_sampler(sampler_options(options), raw_log->get());
   recorder::RecorderOptions recorder_opts = recorder_options(options);
   recorder_opts.main_executable = executable;
+  recorder_opts.raw_log = raw_log->get();
   LiveLine line(!options.is_quiet);
   recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, files,
                               [&](const recorder::Progress& progress) { line.show(progress); });
@@ -162,7 +187,8 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
     return kAnswerIsNo;
   }
   signals.let_next_one_kill();
-  if (!report(options, run->figures, files)) return kInputOutput;
+  const bool is_log_written = finish_raw_log(raw_log->get());
+  if (!report(options, run->figures, files) || !is_log_written) return kInputOutput;
   if (run->reason == recorder::StopReason::Signal) os::die_by_signal(run->signal);
   return run->figures.chunks_written > 0 ? kDone : kAnswerIsNo;
 }
@@ -191,10 +217,17 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
     complain(ok.error().message);
     return kOwnFailure;
   }
+  const auto raw_log = start_raw_log(options);
+  if (!raw_log) {
+    complain(raw_log.error().message);
+    return kOwnFailure;
+  }
   ChunkFiles files(path, options.format);
-  const auto sampler = sampling::make_perf_sampler(sampler_options(options));
+  const auto sampler = sampling::make_perf_sampler(sampler_options(options), raw_log->get());
+  recorder::RecorderOptions recorder_opts = recorder_options(options);
+  recorder_opts.raw_log = raw_log->get();
   LiveLine line(!options.is_quiet);
-  recorder::Recorder recorder(recorder_options(options), *sampler, signals, files,
+  recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, files,
                               [&](const recorder::Progress& progress) { line.show(progress); });
   int exec_errno = 0;
   const auto run = recorder.launch(*child, exec_errno);
@@ -204,13 +237,43 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
     complain(run.error().message);
     return kOwnFailure;
   }
-  const bool is_written = report(options, run->figures, files);
+  const bool is_log_written = finish_raw_log(raw_log->get());
+  const bool is_written = report(options, run->figures, files) && is_log_written;
   if (run->reason != recorder::StopReason::TargetEnded && !options.is_quiet) {
     complain(fmt::format("the recording is over, the command goes on (process {})", child->pid()));
   }
   const auto status = recorder.wait_for_end_of(*child);
   if (!is_written || !status) return kOwnFailure;
   return exit_code_of(*status);
+}
+
+int record_replayed(const RecordOptions& options) {
+  // All of it is held in memory; a minute of full stacks of one busy thread is some 400 MB.
+  constexpr size_t kMaxRawLog_bytes = size_t{4} << 30;
+  const auto bytes = os::read_small_file(options.replay, kMaxRawLog_bytes);
+  if (!bytes) {
+    complain(bytes.error().message);
+    return kInputOutput;
+  }
+  const auto log = recorder::read_raw_log(std::as_bytes(std::span(*bytes)));
+  if (!log) {
+    complain(options.replay + ": " + log.error().message);
+    return kInputOutput;
+  }
+  const std::string path = resolve_output(options.output, "replay",
+                                          static_cast<int>(log->session.main_pid), options.format);
+  if (auto ok = check_outputs(options, path); !ok) {
+    complain(ok.error().message);
+    return kInputOutput;
+  }
+  ChunkFiles files(path, options.format);
+  const auto figures = recorder::replay(*log, random_uuid_v4(), files);
+  if (!figures) {
+    complain(options.replay + ": " + figures.error().message);
+    return kAnswerIsNo;
+  }
+  if (!report(options, *figures, files)) return kInputOutput;
+  return figures->chunks_written > 0 ? kDone : kAnswerIsNo;
 }
 
 }  // namespace
@@ -220,6 +283,7 @@ int record_command(RecordOptions options) {
     complain(ok.error().message + ". Try: sentry-prof record --help");
     return kWrongUsage;
   }
+  if (!options.replay.empty()) return record_replayed(options);
   const auto signals = os::SignalSet::install();
   if (!signals) {
     complain(signals.error().message);

@@ -139,12 +139,19 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
                     "Platform (default rust: what Sentry symbolicates ELF frames for)");
   record.add_option("--summary", options.summary, "Write the end-of-run figures as JSON")
       ->type_name("FILE");
+  // For debugging sentry-prof itself: docs/raw-log.md. An empty group keeps them out of the help.
+  record.add_option("--raw-log", options.raw_log)->group("");
+  record.add_option("--replay", options.replay)->group("");
   record.add_flag("-q,--quiet", options.is_quiet, "Say nothing but errors");
   record.add_flag("-v,--verbose", options.is_verbose, "Say more");
 }
 
 Result<void> complete(RecordOptions& options) {
-  if (options.pids.empty() == options.command.empty()) {
+  const bool has_target = !options.pids.empty() || !options.command.empty();
+  if (!options.replay.empty() && (has_target || !options.raw_log.empty())) {
+    return fail(ErrorCode::InvalidArgument, "--replay takes the place of a target");
+  }
+  if (options.replay.empty() && options.pids.empty() == options.command.empty()) {
     return fail(ErrorCode::InvalidArgument,
                 options.pids.empty() ? "nothing to record: give -p PID, or a command after '--'"
                                      : "give either -p PID or a command after '--', not both");

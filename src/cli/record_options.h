@@ -32,6 +32,8 @@ struct RecordOptions {
   std::string transaction;
   std::string platform = "rust";
   std::string summary;  // a file; empty: none
+  std::string raw_log;  // hidden: a file; empty: none is kept
+  std::string replay;   // hidden: a raw log to take the place of a target
   bool is_quiet = false;
   bool is_verbose = false;
 };

@@ -41,8 +41,13 @@ bool ChunkFinisher::submit(ChunkJob job) {
     if (queue_.size() >= kMaxQueued) return false;
     queue_.push_back(std::move(job));
   }
-  wake_.notify_one();
+  wake_.notify_all();
   return true;
+}
+
+void ChunkFinisher::wait_for_room() {
+  std::unique_lock lock(mutex_);
+  wake_.wait(lock, [this] { return queue_.size() < kMaxQueued; });
 }
 
 bool ChunkFinisher::is_finished_within(uint64_t wait_ns) {
@@ -65,6 +70,7 @@ void ChunkFinisher::run() {
     if (queue_.empty()) break;
     ChunkJob job = std::move(queue_.front());
     queue_.pop_front();
+    wake_.notify_all();
     lock.unlock();
     process(std::move(job));
     lock.lock();

@@ -55,6 +55,8 @@ class ChunkFinisher {
 
   // Recording thread. False if the queue is full; the job is dropped then.
   bool submit(ChunkJob job);
+  // For who can wait: until submit() would take a job.
+  void wait_for_room();
   // Whether the sink said that it is broken.
   bool sink_is_broken() const { return sink_is_broken_; }
 

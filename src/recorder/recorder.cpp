@@ -3,6 +3,8 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/priority.h"
+#include "recorder/register_mapping.h"
+#include "recorder/run_figures.h"
 #include "target/proc.h"
 
 #include <algorithm>
@@ -36,8 +38,9 @@ Result<os::Fd> open_pidfd(int pid) {
 
 // A process that has ended since has no maps any more; its samples say so themselves. But without
 // the right to read maps no sample could be unwound.
-Result<void> take_snapshot(int pid, target::ProcessTable& processes) {
+Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWriter* raw_log) {
   auto snapshot = target::read_process(pid);
+  if (raw_log != nullptr) raw_log->on_snapshot(snapshot);
   if (snapshot) {
     processes.on_snapshot(*snapshot);
   } else if (snapshot.error().code == ErrorCode::PermissionDenied) {
@@ -81,7 +84,8 @@ Result<RunResult> Recorder::attach(std::span<const int> pids) {
   begin_ns_ = os::monotonic_ns();
   if (auto ok = sampler_.attach(pids); !ok) return tl::unexpected(ok.error());
   for (int pid : pids) {
-    if (auto ok = take_snapshot(pid, (*run)->processes); !ok) return tl::unexpected(ok.error());
+    if (auto ok = take_snapshot(pid, (*run)->processes, options_.raw_log); !ok)
+      return tl::unexpected(ok.error());
   }
   return record(**run, static_cast<uint32_t>(pids.front()));
 }
@@ -115,12 +119,34 @@ Result<int> Recorder::wait_for_end_of(target::LaunchedChild& child) {
 
 // Everything that can fail before the target notices anything.
 Result<std::unique_ptr<Recorder::Run>> Recorder::prepare() {
-  auto run = std::make_unique<Run>();
+  auto run = std::make_unique<Run>(make_opener());
   const int normal_nice = run->priority.previous();
-  auto finisher = ChunkFinisher::start(sink_, {os::monotonic_ns(), os::unix_ns()}, normal_nice);
+  clock_ = {os::monotonic_ns(), os::unix_ns()};
+  auto finisher = ChunkFinisher::start(sink_, clock_, normal_nice);
   if (!finisher) return tl::unexpected(finisher.error());
   run->finisher = std::move(*finisher);
   return run;
+}
+
+std::unique_ptr<target::ImageOpener> Recorder::make_opener() const {
+  auto opener = target::make_proc_opener();
+  return options_.raw_log == nullptr ? std::move(opener)
+                                     : options_.raw_log->wrap(std::move(opener));
+}
+
+void Recorder::log_session(uint32_t main_pid) const {
+  RawSession session;
+  session.arch = static_cast<uint8_t>(native_arch());
+  session.setup = sampler_.setup();
+  session.frequency_hz = options_.frequency_hz;
+  session.chunk_ns = options_.chunk_ns;
+  session.max_chunk_json_bytes = options_.max_chunk_json_bytes;
+  session.begin_ns = begin_ns_;
+  session.clock = clock_;
+  session.main_pid = main_pid;
+  session.main_executable = options_.main_executable;
+  session.texts = options_.session;
+  options_.raw_log->on_session(session);
 }
 
 RunResult Recorder::record(Run& run, uint32_t main_pid) {
@@ -132,7 +158,12 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   options.session = options_.session;
   options.main_pid = main_pid;
   options.main_executable = options_.main_executable;
-  options.reread_process = [](uint32_t pid) { return target::read_process(static_cast<int>(pid)); };
+  options.reread_process = [raw_log = options_.raw_log](uint32_t pid) {
+    auto snapshot = target::read_process(static_cast<int>(pid));
+    if (raw_log != nullptr) raw_log->on_reread(snapshot);
+    return snapshot;
+  };
+  if (options_.raw_log != nullptr) log_session(main_pid);
   Recording recording(std::move(options), run.processes, run.images, *run.finisher, begin_ns_);
 
   RunResult result;
@@ -143,7 +174,11 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   sampler_.drain(recording, true);
   recording.finish(end_ns);
   while (!run.finisher->is_finished_within(kPollInterval_ns)) signals_.while_finishing();
-  fill_in(result.figures, recording, run);
+  result.figures.sampler = sampler_.stats();
+  result.figures.setup = sampler_.setup();
+  result.figures.requested_hz = options_.frequency_hz;
+  fill_in(result.figures, recording, run.images, run.processes, *run.finisher);
+  if (options_.raw_log != nullptr) options_.raw_log->on_end({end_ns, sampler_.stats()});
   result.figures.duration_s = static_cast<double>(end_ns - begin_ns_) / 1e9;
   return result;
 }
@@ -159,6 +194,7 @@ StopReason Recorder::loop(Recording& recording, const Run& run) {
     const uint64_t now_ns = os::monotonic_ns();
     sampler_.drain(recording, false);
     recording.on_time(now_ns - kSettled_ns);
+    if (options_.raw_log != nullptr) options_.raw_log->on_time(now_ns - kSettled_ns);
     show_progress_({static_cast<double>(now_ns - begin_ns_) / 1e9, recording.figures().samples,
                     sampler_.stats().lost_samples + sampler_.stats().lost_records,
                     run.processes.thread_count()});
@@ -185,39 +221,6 @@ std::optional<StopReason> Recorder::reason_to_stop(const Run& run, uint64_t dead
   if (os::monotonic_ns() >= deadline_ns) return StopReason::DurationOver;
   if (run.finisher->sink_is_broken()) return StopReason::OutputBroken;
   return std::nullopt;
-}
-
-void Recorder::fill_in(RunFigures& figures, const Recording& recording, Run& run) const {
-  FinishedFigures finished = run.finisher->take_figures();
-  figures.sample = recording.figures();
-  figures.sampler = sampler_.stats();
-  figures.setup = sampler_.setup();
-  figures.unwinder = recording.unwinder_stats();
-  figures.samples_written = finished.samples_written;
-  figures.idle_markers_written = finished.idle_markers_written;
-  figures.chunks_written = finished.chunks_written;
-  figures.chunks_too_small = finished.chunks_too_small;
-  figures.write_errors = std::move(finished.write_errors);
-  figures.hottest = std::move(finished.hottest);
-  figures.image_problems = run.images.problems();
-  for (unwind::ImageId id = 0; id < run.images.size(); ++id) {
-    const auto image = run.images.image(id);
-    if (image->cfi_error().empty()) continue;
-    figures.image_problems.push_back(image->path() + ": no unwinding: " + image->cfi_error());
-  }
-  // PERF_RECORD_LOST does not say what was lost; samples are by far the largest records.
-  figures.sample.loss(Loss::RingFull) = figures.sampler.lost_samples + figures.sampler.lost_records;
-  figures.sample.loss(Loss::Undecodable) = figures.sampler.undecodable_samples;
-  figures.sample.loss(Loss::Duplicate) = figures.sampler.duplicate_samples;
-  figures.sample.loss(Loss::OutsideProcess) = figures.sampler.outside_samples;
-  figures.sample.loss(Loss::ChunkTooSmall) = finished.samples_too_small;
-  figures.sample.loss(Loss::ChunkNotWritten) = finished.samples_not_written;
-  figures.threads = run.processes.thread_count();
-  figures.processes = run.processes.process_count();
-  figures.images = run.images.size();
-  figures.requested_hz = options_.frequency_hz;
-  figures.profiler_cpu_s = os::own_cpu_seconds();
-  figures.profiler_peak_rss_bytes = os::own_peak_rss_bytes();
 }
 
 }  // namespace sentry_prof::recorder

@@ -6,6 +6,7 @@
 #include "os/signals.h"
 #include "recorder/chunk_sink.h"
 #include "recorder/figures.h"
+#include "recorder/raw_log_writer.h"
 #include "recorder/recording.h"
 #include "recorder/signal_policy.h"
 #include "sampling/sampler.h"
@@ -28,6 +29,7 @@ struct RecorderOptions {
   uint32_t frequency_hz = 101;
   Session session;
   std::string main_executable;
+  RawLogWriter* raw_log = nullptr;  // null: none is kept; also the sampler's tap
 };
 
 enum class StopReason : uint8_t { TargetEnded, DurationOver, Signal, OutputBroken };
@@ -65,8 +67,10 @@ class Recorder {
  private:
   // What one run needs, in the order in which it is taken down.
   struct Run {
+    explicit Run(std::unique_ptr<target::ImageOpener> files) : opener(std::move(files)) {}
+
     os::RaisedPriority priority;
-    std::unique_ptr<target::ImageOpener> opener = target::make_proc_opener();
+    std::unique_ptr<target::ImageOpener> opener;
     target::ImageStore images{*opener};
     target::ProcessTable processes{images};
     std::unique_ptr<ChunkFinisher> finisher;
@@ -79,7 +83,8 @@ class Recorder {
   StopReason loop(Recording& recording, const Run& run);
   void wait_for_events(const Run& run, uint64_t deadline_ns) const;
   std::optional<StopReason> reason_to_stop(const Run& run, uint64_t deadline_ns);
-  void fill_in(RunFigures& figures, const Recording& recording, Run& run) const;
+  std::unique_ptr<target::ImageOpener> make_opener() const;
+  void log_session(uint32_t main_pid) const;
 
   RecorderOptions options_;
   sampling::Sampler& sampler_;
@@ -87,6 +92,7 @@ class Recorder {
   SignalPolicy signals_;
   ChunkSink& sink_;
   std::function<void(const Progress&)> show_progress_;
+  profile::ClockAnchor clock_;
   uint64_t begin_ns_ = 0;
 };
 

@@ -31,6 +31,8 @@ struct RecordingOptions {
   std::string main_executable;  // path; empty for a command that has yet to exec
   // Reads a process's maps again, where its map records seem to have been lost. May be empty.
   std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
+  // Tells how old a sample is by then; empty: CLOCK_MONOTONIC.
+  std::function<uint64_t()> now_ns;
 };
 
 class Recording final : public sampling::EventSink {

@@ -95,6 +95,7 @@ void PerfAttachment::describe_setup() {
   setup_.stack_bytes = choices_.stack_bytes;
   setup_.ring_bytes_per_cpu = rings_.empty() ? 0 : rings_.front().data().size();
   setup_.cpus = static_cast<uint32_t>(rings_.size());
+  setup_.sample_type = common_sample_type();
   setup_.register_mask = user_register_mask();
 }
 

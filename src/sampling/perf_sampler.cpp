@@ -39,8 +39,11 @@ std::optional<uint32_t> pid_of(const Event& event) {
 
 class PerfSampler final : public Sampler, private RecordSink {
  public:
-  PerfSampler(const SamplerOptions& options, const RecordLayout& layout)
-      : layout_(layout), attachment_(options), follows_children_(options.follow_children) {}
+  PerfSampler(const SamplerOptions& options, const RecordLayout& layout, RecordTap* tap)
+      : layout_(layout),
+        attachment_(options),
+        follows_children_(options.follow_children),
+        tap_(tap) {}
 
   Result<void> attach(std::span<const pid_t> pids) override;
   Result<void> attach_before_exec(pid_t child) override;
@@ -55,7 +58,7 @@ class PerfSampler final : public Sampler, private RecordSink {
   void on_record(size_t ring, uint64_t time_ns, Bytes record) override;
   void on_consumed(size_t ring) override;
   void notice_full_rings();
-  bool is_wanted(const DecodedRecord& decoded);
+  RecordFate fate_of(const DecodedRecord& decoded);
   bool is_outside(const Event& event) const;
   bool is_duplicate(const SampleEvent& sample, uint64_t identifier);
   void tell_malformed(RingReader& reader);
@@ -63,6 +66,7 @@ class PerfSampler final : public Sampler, private RecordSink {
   RecordLayout layout_;
   PerfAttachment attachment_;
   bool follows_children_;
+  RecordTap* tap_;                   // null: nobody looks
   std::vector<RingReader> readers_;  // one for each ring
   std::vector<int> poll_fds_;
   std::unordered_set<uint32_t> attached_pids_;
@@ -117,12 +121,14 @@ void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
   last_time_ns_ = time_ns;
   DecodedRecord decoded = decode_record(layout_, record);
   decoded.event.time_ns = time_ns;
-  counter_.count(read_record_header(record), decoded);
-  if (!decoded.is_known_type) return;
   if (const auto* exited = std::get_if<ExitEvent>(&decoded.event.body)) {
     duplicates_.forget_thread(exited->tid);
   }
-  if (is_wanted(decoded)) sink_->on_event(decoded.event);
+  const RecordFate fate = fate_of(decoded);
+  counter_.count(read_record_header(record), decoded);
+  counter_.count_fate(decoded, fate);
+  if (tap_ != nullptr) tap_->on_record(time_ns, fate, record);
+  if (fate == RecordFate::HandedOn) sink_->on_event(decoded.event);
 }
 
 void PerfSampler::on_consumed(size_t ring) {
@@ -131,15 +137,12 @@ void PerfSampler::on_consumed(size_t ring) {
   if (tail - kernel_ring.load_tail() >= kReleaseBytes) kernel_ring.store_tail(tail);
 }
 
-bool PerfSampler::is_wanted(const DecodedRecord& decoded) {
+RecordFate PerfSampler::fate_of(const DecodedRecord& decoded) {
+  if (!decoded.is_known_type) return RecordFate::Unknown;
+  if (is_outside(decoded.event)) return RecordFate::Outside;
   const auto* sample = std::get_if<SampleEvent>(&decoded.event.body);
-  if (is_outside(decoded.event)) {
-    if (sample != nullptr) ++counter_.stats().outside_samples;
-    return false;
-  }
-  if (sample == nullptr || !is_duplicate(*sample, decoded.identifier)) return true;
-  ++counter_.stats().duplicate_samples;
-  return false;
+  if (sample == nullptr || !is_duplicate(*sample, decoded.identifier)) return RecordFate::HandedOn;
+  return RecordFate::Duplicate;
 }
 
 // Kernels before 5.13 let new processes inherit as well, and all of them tell of a fork.
@@ -186,10 +189,10 @@ void PerfSampler::stop() {
 
 }  // namespace
 
-std::unique_ptr<Sampler> make_perf_sampler(const SamplerOptions& options) {
+std::unique_ptr<Sampler> make_perf_sampler(const SamplerOptions& options, RecordTap* tap) {
   // Cannot fail: these are our own bits, and all of them have a place.
   const auto layout = RecordLayout::create(common_sample_type(), user_register_mask(), true);
-  return std::make_unique<PerfSampler>(options, *layout);
+  return std::make_unique<PerfSampler>(options, *layout, tap);
 }
 
 }  // namespace sentry_prof::sampling

@@ -29,6 +29,12 @@ void RecordCounter::count_body(const RecordHeader& header, const Event& event) {
   }
 }
 
+void RecordCounter::count_fate(const DecodedRecord& decoded, RecordFate fate) {
+  if (!std::holds_alternative<SampleEvent>(decoded.event.body)) return;
+  if (fate == RecordFate::Outside) ++stats_.outside_samples;
+  if (fate == RecordFate::Duplicate) ++stats_.duplicate_samples;
+}
+
 void RecordCounter::count_malformed(uint64_t times) {
   stats_.records += times;
   stats_.sample_records += times;

@@ -9,10 +9,19 @@
 
 namespace sentry_prof::sampling {
 
+enum class RecordFate : uint8_t {
+  HandedOn,   // became an event
+  Unknown,    // of a type that is skipped
+  Outside,    // of a new process, where children are not followed
+  Duplicate,  // a thread born during the attach was sampled twice
+};
+
 class RecordCounter {
  public:
   // Each record, once.
   void count(const RecordHeader& header, const DecodedRecord& decoded);
+  // What became of it; only samples that were not handed on have figures of their own.
+  void count_fate(const DecodedRecord& decoded, RecordFate fate);
   // So many times the rest of a ring could not be read. What stood there is not known: each time
   // counts as one sample that could not be decoded, since nearly all bytes of a ring are samples.
   void count_malformed(uint64_t times);

@@ -38,6 +38,7 @@ struct SamplerSetup {
   uint64_t ring_bytes_per_cpu = 0;
   uint32_t cpus = 0;
   uint32_t threads_attached = 0;
+  uint64_t sample_type = 0;    // PERF_SAMPLE_* bits of all records
   uint64_t register_mask = 0;  // sample_regs_user, tells the order of UserRegisters::words
 };
 

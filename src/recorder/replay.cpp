@@ -1,0 +1,177 @@
+#include "recorder/replay.h"
+
+#include "recorder/recording.h"
+#include "recorder/run_figures.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sentry_prof::recorder {
+
+namespace {
+
+constexpr uint64_t kWait_ns = 100'000'000;
+
+class ReplayedFile final : public ByteSource {
+ public:
+  explicit ReplayedFile(const RawFile& file) : file_(file) {}
+  uint64_t size_bytes() const override { return file_.size_bytes; }
+
+  [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override {
+    if (offset > file_.size_bytes || out.size() > file_.size_bytes - offset) return false;
+    while (!out.empty()) {
+      const auto block = file_.blocks.find(offset / kRawBlockBytes);
+      if (block == file_.blocks.end()) return false;
+      const Bytes rest = block->second.subspan(static_cast<size_t>(offset % kRawBlockBytes));
+      const size_t count = std::min(rest.size(), out.size());
+      std::copy_n(rest.begin(), count, out.begin());
+      out = out.subspan(count);
+      offset += count;
+    }
+    return true;
+  }
+
+ private:
+  const RawFile& file_;
+};
+
+class ReplayOpener final : public target::ImageOpener {
+ public:
+  explicit ReplayOpener(const RawLog& log) : log_(log) {}
+
+  Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts& mapping) override {
+    return file_of(RawQuestion::Open, mapping);
+  }
+  Result<std::shared_ptr<const ByteSource>> open_by_path(
+      const target::MappingFacts& mapping) override {
+    return file_of(RawQuestion::OpenByPath, mapping);
+  }
+  bool name_is_literal(const target::MappingFacts& mapping) override {
+    const RawAnswer* answer = next_answer(RawQuestion::NameIsLiteral, mapping);
+    return answer != nullptr && answer->is_yes;
+  }
+
+ private:
+  const RawAnswer* next_answer(RawQuestion question, const target::MappingFacts& mapping) {
+    const auto answers = log_.answers.find(raw_question_key(question, mapping));
+    if (answers == log_.answers.end()) return nullptr;
+    const size_t turn = asked_[answers->first]++;
+    return &answers->second[std::min(turn, answers->second.size() - 1)];
+  }
+
+  Result<std::shared_ptr<const ByteSource>> file_of(RawQuestion question,
+                                                    const target::MappingFacts& mapping) {
+    const RawAnswer* answer = next_answer(question, mapping);
+    if (answer == nullptr) return fail(ErrorCode::NotFound, "not in the raw log");
+    if (!answer->is_yes) return tl::unexpected(answer->error);
+    return std::make_shared<ReplayedFile>(log_.files[answer->file_number]);
+  }
+
+  const RawLog& log_;
+  std::unordered_map<std::string, size_t> asked_;
+};
+
+RecordingOptions options_of(const RawSession& session, const Uuid& profiler_id) {
+  RecordingOptions options;
+  options.chunk_ns = session.chunk_ns;
+  options.max_chunk_json_bytes = session.max_chunk_json_bytes;
+  options.frequency_hz = session.frequency_hz;
+  options.register_mask = session.setup.register_mask;
+  options.main_pid = session.main_pid;
+  options.main_executable = session.main_executable;
+  options.session = session.texts;
+  options.session.profiler_id = profiler_id;
+  return options;
+}
+
+// One run over a log's steps.
+class Player {
+ public:
+  Player(const RawLog& log, const sampling::RecordLayout& layout, const Uuid& profiler_id,
+         ChunkFinisher& finisher)
+      : log_(log),
+        opener_(make_replay_opener(log)),
+        images_(*opener_),
+        processes_(images_),
+        finisher_(finisher),
+        records_(layout),
+        recording_(with_rereads(profiler_id), processes_, images_, finisher, log.session.begin_ns) {
+  }
+
+  void run() {
+    for (const RawStep& step : log_.steps) {
+      finisher_.wait_for_room();
+      play(step);
+    }
+    if (log_.end) records_.finish(log_.end->stats);
+    recording_.finish(end_ns());
+  }
+
+  RunFigures figures() {
+    RunFigures figures;
+    figures.sampler = records_.stats();
+    figures.setup = log_.session.setup;
+    figures.requested_hz = log_.session.frequency_hz;
+    fill_in(figures, recording_, images_, processes_, finisher_);
+    figures.duration_s = static_cast<double>(end_ns() - log_.session.begin_ns) / 1e9;
+    return figures;
+  }
+
+ private:
+  uint64_t end_ns() const {
+    return std::max(log_.end ? log_.end->time_ns : last_time_ns_, log_.session.begin_ns);
+  }
+
+  // Maps were read again where the log says so, and nowhere else.
+  RecordingOptions with_rereads(const Uuid& profiler_id) {
+    RecordingOptions options = options_of(log_.session, profiler_id);
+    options.now_ns = [this] {
+      return current_ != nullptr && current_->snapshot ? last_time_ns_ : UINT64_MAX;
+    };
+    options.reread_process = [this](uint32_t) { return log_.snapshots[*current_->snapshot]; };
+    return options;
+  }
+
+  void play(const RawStep& step) {
+    if (step.kind == RawEntry::Snapshot) {
+      const auto& snapshot = log_.snapshots[*step.snapshot];
+      if (snapshot) processes_.on_snapshot(*snapshot);
+    } else if (step.kind == RawEntry::Time) {
+      recording_.on_time(step.time_ns);
+    } else {
+      current_ = &step;
+      last_time_ns_ = std::max(last_time_ns_, step.time_ns);
+      records_.play(last_time_ns_, step.fate, step.record, recording_);
+    }
+  }
+
+  const RawLog& log_;
+  std::unique_ptr<target::ImageOpener> opener_;
+  target::ImageStore images_;
+  target::ProcessTable processes_;
+  ChunkFinisher& finisher_;
+  sampling::RecordPlayer records_;
+  const RawStep* current_ = nullptr;
+  uint64_t last_time_ns_ = 0;
+  Recording recording_;
+};
+
+}  // namespace
+
+std::unique_ptr<target::ImageOpener> make_replay_opener(const RawLog& log) {
+  return std::make_unique<ReplayOpener>(log);
+}
+
+Result<RunFigures> replay(const RawLog& log, const Uuid& profiler_id, ChunkSink& sink) {
+  const auto layout = sampling::RecordLayout::create(
+      log.session.setup.sample_type, log.session.setup.register_mask, log.session.has_trailer);
+  if (!layout) return tl::unexpected(layout.error());
+  auto finisher = ChunkFinisher::start(sink, log.session.clock, 0);
+  if (!finisher) return tl::unexpected(finisher.error());
+  Player player(log, *layout, profiler_id, **finisher);
+  player.run();
+  while (!(*finisher)->is_finished_within(kWait_ns)) continue;
+  return player.figures();
+}
+
+}  // namespace sentry_prof::recorder

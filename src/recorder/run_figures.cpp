@@ -1,0 +1,40 @@
+#include "recorder/run_figures.h"
+
+#include "os/clock.h"
+
+#include <utility>
+
+namespace sentry_prof::recorder {
+
+void fill_in(RunFigures& figures, const Recording& recording, const target::ImageStore& images,
+             const target::ProcessTable& processes, ChunkFinisher& finisher) {
+  FinishedFigures finished = finisher.take_figures();
+  figures.sample = recording.figures();
+  figures.unwinder = recording.unwinder_stats();
+  figures.samples_written = finished.samples_written;
+  figures.idle_markers_written = finished.idle_markers_written;
+  figures.chunks_written = finished.chunks_written;
+  figures.chunks_too_small = finished.chunks_too_small;
+  figures.write_errors = std::move(finished.write_errors);
+  figures.hottest = std::move(finished.hottest);
+  figures.image_problems = images.problems();
+  for (unwind::ImageId id = 0; id < images.size(); ++id) {
+    const auto image = images.image(id);
+    if (image->cfi_error().empty()) continue;
+    figures.image_problems.push_back(image->path() + ": no unwinding: " + image->cfi_error());
+  }
+  // PERF_RECORD_LOST does not say what was lost; samples are by far the largest records.
+  figures.sample.loss(Loss::RingFull) = figures.sampler.lost_samples + figures.sampler.lost_records;
+  figures.sample.loss(Loss::Undecodable) = figures.sampler.undecodable_samples;
+  figures.sample.loss(Loss::Duplicate) = figures.sampler.duplicate_samples;
+  figures.sample.loss(Loss::OutsideProcess) = figures.sampler.outside_samples;
+  figures.sample.loss(Loss::ChunkTooSmall) = finished.samples_too_small;
+  figures.sample.loss(Loss::ChunkNotWritten) = finished.samples_not_written;
+  figures.threads = processes.thread_count();
+  figures.processes = processes.process_count();
+  figures.images = images.size();
+  figures.profiler_cpu_s = os::own_cpu_seconds();
+  figures.profiler_peak_rss_bytes = os::own_peak_rss_bytes();
+}
+
+}  // namespace sentry_prof::recorder

@@ -9,6 +9,7 @@
 #include "cli/message.h"
 #include "os/file.h"
 #include "os/signals.h"
+#include "os/standard_streams.h"
 #include "os/system_info.h"
 #include "recorder/raw_log_writer.h"
 #include "recorder/recorder.h"
@@ -125,7 +126,14 @@ Result<void> write_summary(const RecordOptions& options, const std::string& json
 
 // Told before the recording begins, not after an hour of it.
 Result<void> check_outputs(const RecordOptions& options, const std::string& path) {
+  const bool uses_stdout = path == "-" || options.summary == "-";
+  if (uses_stdout && !os::is_writable(STDOUT_FILENO)) {
+    return fail(ErrorCode::Io, "standard output is closed, nothing can be written to it");
+  }
   if (path != "-") {
+    if (options.output.ends_with('/')) {
+      if (auto ok = os::make_directory(options.output); !ok) return ok;
+    }
     if (auto ok = os::check_writable(path); !ok) return ok;
     if (os::others_can_replace(path)) {
       complain("warning: other users may write to the directory of " + path);

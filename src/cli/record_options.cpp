@@ -39,6 +39,13 @@ CLI::Validator in_range(T low, T high) {
       },
       "");
 }
+
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](const std::string& text) { return text.empty() ? "must not be empty" : std::string(); },
+      "");
+}
+
 // An option whose words stand for the values of an enumeration.
 template <typename Enum>
 CLI::Option* add_choice(CLI::App& app, const std::string& name, Enum& target,
@@ -92,8 +99,9 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
       ->type_name("PID[,PID]...");
   record
       .add_option("-o,--output", options.output,
-                  "A file, a directory ending in '/', or '-' for standard output\n"
-                  "(default NAME-PID.v2.json here). Further chunks: FILE.2.json ...")
+                  "A file, a directory (made if it ends in '/'), or '-' for standard\n"
+                  "output (default NAME-PID.v2.json here). Further chunks: FILE.2.json ...")
+      ->check(not_empty())
       ->type_name("PATH");
   add_choice<SentryFormat>(record, "--format", options.format,
                            {{"v1", SentryFormat::V1}, {"v2", SentryFormat::V2}},
@@ -138,6 +146,7 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
   record.add_option("--platform", options.platform,
                     "Platform (default rust: what Sentry symbolicates ELF frames for)");
   record.add_option("--summary", options.summary, "Write the end-of-run figures as JSON")
+      ->check(not_empty())
       ->type_name("FILE");
   // For debugging sentry-prof itself: docs/raw-log.md. An empty group keeps them out of the help.
   record.add_option("--raw-log", options.raw_log)->group("");

@@ -250,6 +250,78 @@ TEST_CASE("-o - into a pipe that closes is an error, not a death", "[output]") {
   check_says(result, "Broken pipe");
 }
 
+TEST_CASE("-o - with standard output closed or full is an error", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const auto record_to = [&](const std::string& redirection, const std::string& what) {
+    return run_command(
+        {.arguments = {"sh", "-c", "\"$0\" record -F 997 " + what + " " + redirection,
+                       sentry_prof_path(), target_path("spin")}});
+  };
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const std::string attach = "-d 0.3 -o - -p " + std::to_string(target.pid());
+  const CommandResult closed = record_to(">&-", attach);
+  CHECK(closed.status() == 7);
+  check_says(closed, "standard output is closed");
+  const CommandResult full = record_to(">/dev/full", attach);
+  CHECK(full.status() == 7);
+  check_says(full, "No space left");
+  CHECK(record_to(">&-", "-o - -- \"$1\" 0.3").status() == 125);
+  CHECK(record_to(">/dev/full", "-o - -- \"$1\" 0.3").status() == 125);
+  const std::string summary = "-o " + directory.file("out.json") + " --summary - -- \"$1\" 0.3";
+  CHECK(record_to(">&-", summary).status() == 125);
+}
+
+TEST_CASE("An output that ends in '/' is a directory, and is made if it is not there", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const std::string pid = std::to_string(target.pid());
+  const std::string name = "spin-" + pid + ".v2.json";
+  const auto record_into = [&](const std::string& output) {
+    return run_sentry_prof({"record", "-d", "0.3", "-F", "997", "-p", pid, "-o", output}).status();
+  };
+  CHECK(record_into(directory.file("profiles/")) == 0);
+  CHECK(exists(directory.file("profiles/" + name)));
+  CHECK(record_into(directory.path()) == 0);  // one that is there needs no '/'
+  CHECK(exists(directory.file(name)));
+  CHECK(record_into(directory.file("no/profiles/")) == 7);
+  CHECK(record_into("") == 2);
+}
+
+TEST_CASE("SIGINT ends a recording that a shell started behind '&'", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const auto in_background = [&](const RecordArguments& what) {
+    Command command = record_command(directory, what);
+    command.arguments.insert(command.arguments.begin(),
+                             {"sh", "-c", "\"$0\" \"$@\" & echo pid $!; wait $!"});
+    return command;
+  };
+  const auto interrupt = [](const BackgroundProcess& shell) {
+    sleep_for(0.7);
+    ::kill(std::stoi(shell.standard_output().substr(4)), SIGINT);
+  };
+  SECTION("attached") {
+    BackgroundProcess shell(in_background({.pids = {target.pid()}}));
+    REQUIRE(shell.wait_for_output("pid "));
+    interrupt(shell);
+    const Recording recording = read_recording(directory, shell.wait());
+    CHECK(recording.result.status() == 128 + SIGINT);
+    CHECK(recording.profile().share_containing("alpha") > 0.3);
+  }
+  SECTION("with a command, which ignores it, too") {
+    BackgroundProcess shell(in_background({.command = {target_path("spin"), "3"}}));
+    REQUIRE(shell.wait_for_output("pid "));
+    interrupt(shell);
+    CHECK(shell.wait_for_output("the command goes on"));
+    const Recording recording = read_recording(directory, shell.wait());
+    CHECK(recording.result.status() == 0);
+    CHECK(recording.summary().number("duration_s") < 2.5);
+  }
+}
+
 TEST_CASE("^C while attached: the whole file is written, then SIGINT ends it", "[signals]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

@@ -42,6 +42,24 @@ TEST_CASE("SIGHUP stays ignored under nohup") {
         }) == 0);
 }
 
+TEST_CASE(
+    "SIGINT is heard behind a shell's '&', which ignores it, and the command gets it ignored") {
+  CHECK(status_of_child([] {
+          ::signal(SIGINT, SIG_IGN);
+          const auto signals = os::SignalSet::install();
+          if (!signals) return 1;
+          ::kill(::getpid(), SIGINT);
+          const auto taken = signals->take();
+          if (!taken || taken->number != SIGINT) return 2;
+          if (!signals->is_ignored_by_children(SIGINT)) return 3;
+          if (signals->is_ignored_by_children(SIGTERM)) return 4;
+          os::restore_signals_for_exec();
+          struct sigaction action {};
+          ::sigaction(SIGINT, nullptr, &action);
+          return action.sa_handler == SIG_IGN ? 0 : 5;
+        }) == 0);
+}
+
 TEST_CASE("A second signal kills once it is let through") {
   const int status = status_of_child([] {
     const auto signals = os::SignalSet::install();
@@ -95,6 +113,16 @@ TEST_CASE("die_by_signal ends by that signal, blocked or ignored as it may be") 
   });
   CHECK(WIFSIGNALED(status));
   CHECK(WTERMSIG(status) == SIGINT);
+}
+
+TEST_CASE("Writing to a standard output that was closed is an error") {
+  CHECK(status_of_child([] {
+          if (!os::is_writable(STDOUT_FILENO)) return 1;
+          ::close(STDOUT_FILENO);
+          if (os::is_writable(STDOUT_FILENO) || !os::ensure_standard_fds()) return 2;
+          if (os::is_writable(STDOUT_FILENO)) return 3;
+          return ::write(STDOUT_FILENO, "x", 1) == -1 && errno == EBADF ? 0 : 4;
+        }) == 0);
 }
 
 TEST_CASE("Closed standard streams are opened as /dev/null") {

@@ -1,9 +1,12 @@
 #include "cli/record_options.h"
 
+#include "base/utf8.h"
+#include "sentry/attribute_rules.h"
 #include "sentry_prof/limits.h"
 
 #include <cstdlib>
 #include <map>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -18,6 +21,9 @@ constexpr uint32_t kMinStack_bytes = 1'024;
 
 // V1 counts from the begin of the chunk, and its last sample may come late.
 constexpr uint64_t kV1Margin_ns = 1'000'000'000;
+
+// Of a value that is refused.
+constexpr size_t kShown_bytes = 80;
 
 constexpr double seconds(uint64_t time_ns) { return static_cast<double>(time_ns) / 1e9; }
 
@@ -79,6 +85,18 @@ std::string parse_stack_bytes(const std::string& text, uint32_t& stack_bytes) {
   }
   stack_bytes = value;
   return "";
+}
+
+// `value` from its variable if it was not given; what Sentry would refuse is told with its source.
+Result<void> complete(std::string& value, const char* option, const char* variable,
+                      Result<void> (*check)(std::string_view)) {
+  const char* source = value.empty() ? variable : option;
+  if (value.empty()) value = environment_variable(variable);
+  const auto ok = check(value);
+  if (ok) return {};
+  return fail(ErrorCode::InvalidArgument,
+              fmt::format("{} '{}' {}", source, shortened_utf8(printable_utf8(value), kShown_bytes),
+                          ok.error().message));
 }
 
 }  // namespace
@@ -179,8 +197,13 @@ Result<void> complete(RecordOptions& options) {
   if (options.platform.empty()) {
     return fail(ErrorCode::InvalidArgument, "--platform: must not be empty");
   }
-  if (options.release.empty()) options.release = environment_variable("SENTRY_RELEASE");
-  if (options.environment.empty()) options.environment = environment_variable("SENTRY_ENVIRONMENT");
+  if (auto ok = complete(options.release, "--release", "SENTRY_RELEASE", check_release); !ok)
+    return ok;
+  if (auto ok =
+          complete(options.environment, "--environment", "SENTRY_ENVIRONMENT", check_environment);
+      !ok) {
+    return ok;
+  }
   if (options.environment.empty()) options.environment = "production";
   return {};
 }

@@ -110,6 +110,20 @@ TEST_CASE("Without arguments, or with wrong ones, the usage is told", "[usage]")
   CHECK(run_sentry_prof({"record", "--mode", "wall", "--", "true"}).status() == 2);
 }
 
+TEST_CASE("A release or environment that Sentry would refuse is wrong usage", "[usage]") {
+  const CommandResult release =
+      run_sentry_prof({"record", "--release", "team/app@1", "--", "true"});
+  CHECK(release.status() == 2);
+  check_says(release, "--release 'team/app@1' has a slash");
+  CHECK(run_sentry_prof({"record", "--environment", std::string(65, 'e'), "--", "true"}).status() ==
+        2);
+  const CommandResult variable =
+      run_command({.arguments = {sentry_prof_path(), "record", "--", "true"},
+                   .environment = {{"SENTRY_ENVIRONMENT", "a\nb"}}});
+  CHECK(variable.status() == 2);
+  check_says(variable, "SENTRY_ENVIRONMENT");
+}
+
 TEST_CASE("--help and --version are answers, not errors", "[usage]") {
   const CommandResult help = run_sentry_prof({"record", "--help"});
   CHECK(help.status() == 0);

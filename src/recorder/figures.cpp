@@ -79,9 +79,13 @@ uint64_t RunFigures::losses_total() const {
   return std::accumulate(sample.losses.begin(), sample.losses.end(), uint64_t{0});
 }
 
+uint64_t RunFigures::target_cpu_ns() const {
+  return sampler.on_cpu_ns != 0 ? sampler.on_cpu_ns : sample.on_cpu_ns;
+}
+
 double RunFigures::effective_hz() const {
-  if (sample.on_cpu_ns == 0) return 0;
-  return static_cast<double>(sampler.sample_records) * 1e9 / static_cast<double>(sample.on_cpu_ns);
+  if (target_cpu_ns() == 0) return 0;
+  return static_cast<double>(sampler.sample_records) * 1e9 / static_cast<double>(target_cpu_ns());
 }
 
 bool RunFigures::law_holds(std::string* what) const {

@@ -1,8 +1,9 @@
 #include "recorder/recorder.h"
 
 #include "os/clock.h"
-#include "os/file.h"
+#include "os/errors.h"
 #include "os/priority.h"
+#include "os/process.h"
 #include "recorder/register_mapping.h"
 #include "recorder/run_figures.h"
 #include "target/proc.h"
@@ -11,11 +12,8 @@
 #include <array>
 #include <utility>
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace sentry_prof::recorder {
 
@@ -27,14 +25,6 @@ constexpr uint64_t kPollInterval_ns = 100'000'000;
 // The sampler holds back events that the kernel may still be writing; only what is older than this
 // is sure to have been handed on.
 constexpr uint64_t kSettled_ns = 10'000'000;
-
-Result<os::Fd> open_pidfd(int pid) {
-  os::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (fd.is_open()) return fd;
-  const int error = errno;
-  return fail(error == ESRCH ? ErrorCode::Gone : ErrorCode::Io,
-              fmt::format("process {}: {}", pid, os::describe_errno(error)));
-}
 
 // A process that has ended since has no maps any more; its samples say so themselves. But without
 // the right to read maps no sample could be unwound.
@@ -76,7 +66,7 @@ Result<RunResult> Recorder::attach(std::span<const int> pids) {
   if (!run) return tl::unexpected(run.error());
   for (int pid : pids) {
     if (auto ok = target::check_is_profilable(pid); !ok) return tl::unexpected(ok.error());
-    auto pidfd = open_pidfd(pid);
+    auto pidfd = os::open_pidfd(pid);
     if (!pidfd) return tl::unexpected(pidfd.error());
     (*run)->pidfds.push_back(pidfd->get());
     (*run)->own_pidfds.push_back(std::move(*pidfd));
@@ -196,8 +186,7 @@ StopReason Recorder::loop(Recording& recording, const Run& run) {
     recording.on_time(now_ns - kSettled_ns);
     if (options_.raw_log != nullptr) options_.raw_log->on_time(now_ns - kSettled_ns);
     show_progress_({static_cast<double>(now_ns - begin_ns_) / 1e9, recording.figures().samples,
-                    sampler_.stats().lost_samples + sampler_.stats().lost_records,
-                    run.processes.thread_count()});
+                    sampler_.stats().lost_samples, run.processes.thread_count()});
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/json_writer.h"
 #include "base/utf8.h"
+#include "recorder/run_notes.h"
 
 #include <algorithm>
 
@@ -152,11 +153,7 @@ std::string note_lines(const RunFigures& figures) {
   if (!figures.setup.has_switches) {
     text += "  note      this kernel tells of no context switches: sleeping is drawn as work\n";
   }
-  if (figures.sampler.sample_records + figures.samples_lost() == 0) {
-    text +=
-        "  note      nothing was written: the target used too little CPU time to be sampled "
-        "(or became setuid, which ends sampling by an ordinary user)\n";
-  }
+  for (const std::string& note : notes_of(figures)) text += "  note      " + note + '\n';
   return text;
 }
 
@@ -229,7 +226,7 @@ std::string summary_json(const RunFigures& figures, const std::vector<std::strin
   add_decimal(json, "duration_s", figures.duration_s);
   add_number(json, "requested_hz", figures.requested_hz);
   add_decimal(json, "effective_hz", figures.effective_hz());
-  add_decimal(json, "target_cpu_s", static_cast<double>(figures.sample.on_cpu_ns) / 1e9);
+  add_decimal(json, "target_cpu_s", static_cast<double>(figures.target_cpu_ns()) / 1e9);
   add_setup(json, figures.setup);
   add_own_cost(json, figures);
   add_hottest(json, figures.hottest);

@@ -11,7 +11,7 @@ namespace {
 RunFigures consistent_figures() {
   RunFigures figures;
   figures.sampler.sample_records = 100;
-  figures.sampler.lost_records = 7;
+  figures.sampler.lost_samples = 7;
   figures.sample.loss(Loss::RingFull) = 7;
   figures.sample.loss(Loss::UnmappedPc) = 2;
   figures.sample.loss(Loss::ChunkTooSmall) = 1;
@@ -50,6 +50,14 @@ TEST_CASE("The effective rate is samples by CPU time, and zero where that is not
   CHECK(figures.effective_hz() == 0);
   figures.sample.on_cpu_ns = 2'000'000'000;
   CHECK(figures.effective_hz() == 101);
+}
+
+TEST_CASE("CPU time is what the sampling events say, rather than what switch records do") {
+  RunFigures figures;
+  figures.sample.on_cpu_ns = 16;
+  CHECK(figures.target_cpu_ns() == 16);
+  figures.sampler.on_cpu_ns = 20;
+  CHECK(figures.target_cpu_ns() == 20);
 }
 
 TEST_CASE("The summary JSON names every loss") {

@@ -234,7 +234,7 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
   const auto sampler = sampling::make_perf_sampler(sampler_options(options), raw_log->get());
   recorder::RecorderOptions recorder_opts = recorder_options(options);
   recorder_opts.raw_log = raw_log->get();
-  LiveLine line(!options.is_quiet);
+  LiveLine line(!options.is_quiet, child->pid());
   recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, files,
                               [&](const recorder::Progress& progress) { line.show(progress); });
   int exec_errno = 0;

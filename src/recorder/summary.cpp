@@ -247,7 +247,9 @@ std::string summary_text(const RunFigures& figures, const std::vector<std::strin
   text += problem_lines(figures, is_verbose);
   if (is_verbose) text += verbose_lines(figures);
   text += hottest_lines(figures);
-  for (const std::string& file : files) text += fmt::format("  wrote     {}\n", file);
+  for (const std::string& file : files) {
+    text += fmt::format("  wrote     {}\n", printable_utf8(file));
+  }
   return text;
 }
 

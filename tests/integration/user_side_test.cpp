@@ -440,19 +440,68 @@ TEST_CASE("^C on a terminal reaches the command once, and the profile is written
   CHECK(LoadedProfile::load(directory.file("out.json")).busy_samples().size() > 10);
 }
 
-TEST_CASE("A terminal shows a live line, a pipe does not", "[terminal]") {
-  SKIP_IF(missing_perf());
-  const TemporaryDirectory directory;
-  const std::vector<std::string> arguments = {
-      sentry_prof_path(),  "record", "-o", directory.file("out.json"), "--",
-      target_path("spin"), "1"};
+namespace {
+
+// What `sentry-prof record OPTIONS` shows on a terminal of the kind `term`.
+std::string shown_on_terminal(const TemporaryDirectory& directory, const std::string& term,
+                              const std::vector<std::string>& options) {
+  std::vector<std::string> arguments = {"env",    "TERM=" + term, sentry_prof_path(),
+                                        "record", "-o",           directory.file("out.json")};
+  arguments.insert(arguments.end(), options.begin(), options.end());
   TerminalSession session(arguments);
   CHECK(session.wait_for_end() == 0);
-  INFO(session.shown());
-  CHECK(session.shown().find(" samples  ") != std::string::npos);
-  CHECK(session.shown().find("\x1b[K") != std::string::npos);
-  const CommandResult piped = run_command({.arguments = arguments});
+  return session.shown();
+}
+
+bool has_live_line(const std::string& shown) {
+  return shown.find("\r\x1b[K") != std::string::npos &&
+         shown.find(" samples  ") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("A terminal shows a live line, a pipe or a dumb terminal does not", "[terminal]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const std::vector<std::string> attach = {"-d", "1", "-p", std::to_string(target.pid())};
+  const std::string shown = shown_on_terminal(directory, "xterm", attach);
+  INFO(shown);
+  CHECK(has_live_line(shown));
+  const std::string dumb = shown_on_terminal(directory, "dumb", attach);
+  CHECK(dumb.find('\x1b') == std::string::npos);
+  CHECK(dumb.find("wrote") != std::string::npos);
+  const CommandResult piped = run_sentry_prof(
+      {"record", "-o", directory.file("out.json"), "-d", "1", "-p", std::to_string(target.pid())});
   CHECK(piped.standard_error.find('\x1b') == std::string::npos);
   CHECK(piped.standard_error.find('\r') == std::string::npos);
   check_says(piped, "wrote");
+}
+
+TEST_CASE(
+    "A command that writes to the terminal has it for itself, one that does not leaves it to us",
+    "[terminal]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string spin = target_path("spin");
+  const std::string loud = shown_on_terminal(
+      directory, "xterm", {"--", "sh", "-c", "printf out; \"$0\" 1; printf put", spin});
+  CHECK(loud.find("output") != std::string::npos);  // in one piece
+  CHECK_FALSE(has_live_line(loud));
+  const std::string silent = shown_on_terminal(
+      directory, "xterm", {"--", "sh", "-c", "exec >/dev/null 2>&1; \"$0\" 1; true", spin});
+  INFO(silent);
+  CHECK(has_live_line(silent));
+}
+
+TEST_CASE("A file's name with control characters is not sent to the terminal as it is",
+          "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string output = directory.file("a\x1b[31mb.json");
+  const CommandResult result =
+      run_sentry_prof({"record", "-F", "997", "-o", output, "--", target_path("spin"), "0.3"});
+  CHECK(exists(output));
+  CHECK(result.standard_error.find('\x1b') == std::string::npos);
+  check_says(result, "wrote");
 }

@@ -20,6 +20,8 @@ std::string_view name_of(Loss loss) {
       return "no_user_registers";
     case Loss::UnsupportedAbi:
       return "unsupported_abi";
+    case Loss::DuringExec:
+      return "during_exec";
     case Loss::UnmappedPc:
       return "unmapped_pc";
     case Loss::ChunkTooSmall:
@@ -46,6 +48,8 @@ std::string_view describe(Loss loss) {
       return "the thread had no user state (about to exit)";
     case Loss::UnsupportedAbi:
       return "of 32-bit code, which is not supported";
+    case Loss::DuringExec:
+      return "taken in exec, between two programs";
     case Loss::UnmappedPc:
       return "taken at an address where no code is known to be mapped";
     case Loss::ChunkTooSmall:

@@ -22,12 +22,13 @@ enum class Loss : uint8_t {
   OutsideProcess,   // of a new process, where children are not followed
   NoUserRegisters,  // a kernel thread, or a task past the end of its user life
   UnsupportedAbi,   // a 32-bit task
+  DuringExec,       // the registers are of the program before exec, whose memory is gone
   UnmappedPc,       // the interrupted pc lies in no executable mapping that is known
   ChunkTooSmall,    // its chunk would have been refused: fewer than two samples on every thread
   ChunkNotWritten,  // its chunk could not be written
   ChunkQueueFull,   // writing was so slow that its chunk had to be dropped
 };
-inline constexpr size_t kLossCount = 10;
+inline constexpr size_t kLossCount = 11;
 std::string_view name_of(Loss loss);
 // What happened, in words that finish "lost 7 samples: ".
 std::string_view describe(Loss loss);
@@ -65,7 +66,9 @@ struct RunFigures {
   std::vector<std::string> write_errors;
   std::vector<std::string> image_problems;
   std::vector<HotFunction> hottest;  // most samples first
-  size_t threads = 0;                // that were seen
+  bool ran_as_root = false;
+  bool target_is_stopped = false;  // all that was attached to, when the recording ended
+  size_t threads = 0;              // that were seen
   size_t processes = 0;
   size_t images = 0;
   double duration_s = 0;

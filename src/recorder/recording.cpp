@@ -16,6 +16,8 @@ constexpr uint32_t kSamplesPerSizeCheck = 256;
 // Maps of a process are read again at most after one second, then two, four ...
 constexpr uint64_t kFirstReread_ns = 1'000'000'000;
 constexpr size_t kMaxRereads = 4096;
+// Processes that have not been sampled since their exec. Their ends may get lost.
+constexpr size_t kMaxExecs = 4096;
 constexpr uint64_t kFreshSample_ns = 300'000'000;
 // A session's release names the build by as much of its build id as people compare.
 constexpr size_t kReleaseBuildIdDigits = 12;
@@ -82,6 +84,10 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   }
   const unwind::ModuleMap& modules = processes_.process(sample.pid).modules;
   unwind::Walk stack = walk(sample, modules);
+  if (is_during_exec(sample, stack)) {
+    ++figures_.loss(Loss::DuringExec);
+    return;
+  }
   if (stack.end == unwind::WalkEnd::UnmappedPc && reread_maps(sample.pid, time_ns)) {
     stack = walk(sample, modules);
   }
@@ -92,6 +98,15 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   ++figures_.walk_ends[static_cast<size_t>(stack.end)];
   collect_frames(stack, sample.pid, modules);
   keep(time_ns, thread_record(sample.pid, sample.tid, time_ns), sample.tid);
+}
+
+// From the record of an exec until the new program runs, the kernel sets up its memory while the
+// registers are still those of the old one: neither code nor stack is there.
+bool Recording::is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk) {
+  if (execs_.empty()) return false;
+  if (walk.frames.empty() && sample.stack.empty()) return execs_.contains(sample.pid);
+  execs_.erase(sample.pid);
+  return false;
 }
 
 unwind::Walk Recording::walk(const sampling::SampleEvent& sample,
@@ -163,6 +178,8 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   processes_.on_comm(comm.pid, comm.tid, comm.name, comm.is_exec, time_ns);
   if (!comm.is_exec) return;
   end_other_threads(comm.pid, comm.tid, time_ns);
+  if (execs_.size() > kMaxExecs) execs_.clear();
+  execs_.insert(comm.pid);
   if (comm.pid == options_.main_pid) {
     main_image_ = unwind::kNoImage;
     options_.main_executable.clear();
@@ -194,6 +211,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   end_thread(exit.tid, time_ns);
+  execs_.erase(exit.tid);
   processes_.on_exit(exit.pid, exit.tid);
 }
 
@@ -210,6 +228,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {
 void Recording::on_body(uint64_t time_ns, const sampling::LostEvent&) {
   for (auto& [tid, record] : threads_) record.activity.on_records_lost(time_ns);
   rereads_.clear();
+  execs_.clear();
 }
 
 Recording::ThreadRecord& Recording::thread_record(uint32_t pid, uint32_t tid, uint64_t time_ns) {

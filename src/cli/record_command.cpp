@@ -8,6 +8,7 @@
 #include "cli/live_line.h"
 #include "cli/message.h"
 #include "os/file.h"
+#include "os/process.h"
 #include "os/signals.h"
 #include "os/standard_streams.h"
 #include "os/system_info.h"
@@ -19,6 +20,7 @@
 #include "sentry_prof/limits.h"
 #include "target/launch.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -188,12 +190,15 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
   LiveLine line(!options.is_quiet);
   recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, files,
                               [&](const recorder::Progress& progress) { line.show(progress); });
-  const auto run = recorder.attach(options.pids);
+  auto run = recorder.attach(options.pids);
   line.clear();
   if (!run) {
     complain(run.error().message);
     return kAnswerIsNo;
   }
+  run->figures.ran_as_root = ::geteuid() == 0;
+  run->figures.target_is_stopped =
+      std::all_of(options.pids.begin(), options.pids.end(), os::is_stopped);
   signals.let_next_one_kill();
   const bool is_log_written = finish_raw_log(raw_log->get());
   if (!report(options, run->figures, files) || !is_log_written) return kInputOutput;
@@ -238,13 +243,14 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
   recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, files,
                               [&](const recorder::Progress& progress) { line.show(progress); });
   int exec_errno = 0;
-  const auto run = recorder.launch(*child, exec_errno);
+  auto run = recorder.launch(*child, exec_errno);
   line.clear();
   if (exec_errno != 0) return exec_failure(options.command.front(), exec_errno);
   if (!run) {
     complain(run.error().message);
     return kOwnFailure;
   }
+  run->figures.ran_as_root = ::geteuid() == 0;
   const bool is_log_written = finish_raw_log(raw_log->get());
   const bool is_written = report(options, run->figures, files) && is_log_written;
   if (run->reason != recorder::StopReason::TargetEnded && !options.is_quiet) {

@@ -111,7 +111,10 @@ double default_chunk_s(SentryFormat format) {
 }
 
 void add_record_options(CLI::App& record, RecordOptions& options) {
-  record.add_option("-p,--pid", options.pids, "Process to attach to; several: -p 12,34")
+  record
+      .add_option("-p,--pid", options.pids,
+                  "Process to attach to: its threads, and what it starts from now on\n"
+                  "(not the children it has already). Several: -p 12,34")
       ->delimiter(',')
       ->check(in_range(1, 1 << 30))
       ->type_name("PID[,PID]...");

@@ -3,6 +3,7 @@
 #include "os/clock.h"
 #include "os/errors.h"
 #include "os/priority.h"
+#include "os/privileges.h"
 #include "os/process.h"
 #include "recorder/register_mapping.h"
 #include "recorder/run_figures.h"
@@ -34,9 +35,9 @@ Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWrite
   if (snapshot) {
     processes.on_snapshot(*snapshot);
   } else if (snapshot.error().code == ErrorCode::PermissionDenied) {
-    return fail(ErrorCode::PermissionDenied,
-                snapshot.error().message + ". Without its maps no stack can be unwound: run as " +
-                    "root, or with CAP_SYS_PTRACE");
+    return fail(ErrorCode::PermissionDenied, snapshot.error().message +
+                                                 ". Without its maps no stack can be unwound: " +
+                                                 os::how_to_get("CAP_SYS_PTRACE"));
   }
   return {};
 }

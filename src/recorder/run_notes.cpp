@@ -9,6 +9,8 @@ namespace {
 // Of few samples the last, unfinished period of each thread is a large share by itself.
 constexpr double kFewSamples = 20;
 constexpr double kExpectedShare = 0.8;
+// A run as short as this need not have a sample, however busy the target is.
+constexpr double kFewPeriods = 3;
 
 double samples_taken(const RunFigures& figures) {
   return static_cast<double>(figures.sampler.sample_records + figures.samples_lost());
@@ -56,9 +58,21 @@ std::string shortfall(const RunFigures& figures) {
 
 std::string nothing_taken(const RunFigures& figures) {
   if (samples_taken(figures) > 0) return "";
+  if (figures.target_is_stopped) {
+    return "nothing was written: the target is stopped (by SIGSTOP, ^Z or a debugger) and used no "
+           "CPU time";
+  }
+  if (const double period_s = 1.0 / figures.requested_hz;
+      figures.duration_s < kFewPeriods * period_s) {
+    return fmt::format(
+        "nothing was written: in {:.3g} ms there was hardly time for a sample, of which there is "
+        "one every {:.3g} ms of CPU time. Record a longer run, or raise --frequency",
+        figures.duration_s * 1e3, period_s * 1e3);
+  }
   if (samples_expected(figures) < 1) {
-    return "nothing was written: the target used too little CPU time to be sampled (or became "
-           "setuid, which ends sampling by an ordinary user)";
+    return std::string("nothing was written: the target used too little CPU time to be sampled") +
+           (figures.ran_as_root ? ""
+                                : " (or became setuid, which ends sampling by an ordinary user)");
   }
   if (figures.setup.kernel_excluded) {
     return "nothing was written: the target was never in its own code when a sample was due";

@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/limits.h"
+#include "os/privileges.h"
 #include "os/signals.h"
 #include "os/standard_streams.h"
 #include "os/system_info.h"
@@ -156,6 +157,29 @@ TEST_CASE("A process is known by its user and by a descriptor while it lives") {
   CHECK_FALSE(os::effective_uid_of(gone));
   REQUIRE_FALSE(os::open_pidfd(gone));
   CHECK(os::open_pidfd(gone).error().code == ErrorCode::Gone);
+}
+
+TEST_CASE("A process that SIGSTOP stopped is known to be") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  REQUIRE(::waitpid(child, nullptr, WUNTRACED) == child);
+  CHECK(os::is_stopped(child));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK_FALSE(os::is_stopped(child));
+  CHECK_FALSE(os::is_stopped(::getpid()));
+}
+
+TEST_CASE("Advice to run as root is not for root") {
+  CHECK(status_of_child([] {
+          const bool is_root = ::geteuid() == 0;
+          if (os::how_to_get("CAP_X").starts_with("run as root") == is_root) return 1;
+          if (is_root && ::setuid(65534) != 0) return 2;
+          return os::how_to_get("CAP_X") == "run as root, or with CAP_X" ? 0 : 3;
+        }) == 0);
 }
 
 TEST_CASE("The limit of open files is raised up to the hard one") {

@@ -13,6 +13,7 @@ RunFigures well_sampled(size_t threads) {
   figures.setup.event_name = "cpu-clock";
   figures.setup.cpus = 2;
   figures.requested_hz = 100;
+  figures.duration_s = 1;
   figures.threads = threads;
   figures.sampler.on_cpu_ns = 1'000'000'000;
   figures.sampler.sample_records = 100;
@@ -108,4 +109,18 @@ TEST_CASE("CPUs that came online too late are told in the printed summary") {
   CHECK(says(summary_text(figures, {}, false), "note      1 CPU came online"));
   figures.sampler.cpus_not_sampled = 3;
   CHECK(says(summary_text(figures, {}, false), "note      3 CPUs came online"));
+}
+
+TEST_CASE("A run without samples says which of the causes it was") {
+  RunFigures figures;
+  figures.requested_hz = 100;
+  figures.duration_s = 2;
+  CHECK(says(only_note_of(figures), "too little CPU time"));
+  CHECK(says(only_note_of(figures), "setuid"));
+  figures.ran_as_root = true;  // whose sampling a setuid program does not end
+  CHECK_FALSE(says(only_note_of(figures), "setuid"));
+  figures.duration_s = 0.005;
+  CHECK(says(only_note_of(figures), "in 5 ms there was hardly time for a sample"));
+  figures.target_is_stopped = true;
+  CHECK(says(only_note_of(figures), "stopped"));
 }

@@ -1,6 +1,7 @@
 #include "cli/record_options.h"
 
 #include "base/utf8.h"
+#include "sampling/sampler.h"
 #include "sentry/attribute_rules.h"
 #include "sentry_prof/limits.h"
 
@@ -15,8 +16,6 @@ namespace sentry_prof::cli {
 
 namespace {
 
-// The kernel refuses sample records of 64 KiB and more (perf_event_header::size has 16 bits).
-constexpr uint32_t kMaxStack_bytes = 65'024;
 constexpr uint32_t kMinStack_bytes = 1'024;
 
 // V1 counts from the begin of the chunk, and its last sample may come late.
@@ -80,8 +79,9 @@ std::string parse_stack_bytes(const std::string& text, uint32_t& stack_bytes) {
   }
   uint32_t value = 0;
   if (!CLI::detail::lexical_cast(text, value) || value < kMinStack_bytes ||
-      value > kMaxStack_bytes || value % 8 != 0) {
-    return fmt::format("'auto' or a multiple of 8 from {} to {}", kMinStack_bytes, kMaxStack_bytes);
+      value > sampling::kMaxStackBytes || value % 8 != 0) {
+    return fmt::format("'auto' or a multiple of 8 from {} to {}", kMinStack_bytes,
+                       sampling::kMaxStackBytes);
   }
   stack_bytes = value;
   return "";

@@ -1,5 +1,6 @@
 #include "profile/frame_text.h"
 
+#include "base/path.h"
 #include "base/utf8.h"
 #include "profile/bounded_text.h"
 
@@ -7,11 +8,6 @@
 
 namespace sentry_prof::profile {
 namespace {
-
-std::string_view base_name(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 // All frames of a function read the same if it is known where the function begins.
 uint64_t shown_address(const FrameKey& frame, const FrameNames& names, uint64_t image_begin) {

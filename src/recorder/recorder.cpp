@@ -5,6 +5,7 @@
 #include "os/priority.h"
 #include "os/privileges.h"
 #include "os/process.h"
+#include "recorder/executable_name.h"
 #include "recorder/register_mapping.h"
 #include "recorder/run_figures.h"
 #include "target/proc.h"
@@ -149,6 +150,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   options.session = options_.session;
   options.main_pid = main_pid;
   options.main_executable = options_.main_executable;
+  options.name_executable = executable_name;
   options.reread_process = [raw_log = options_.raw_log](uint32_t pid) {
     auto snapshot = target::read_process(static_cast<int>(pid));
     if (raw_log != nullptr) raw_log->on_reread(snapshot);

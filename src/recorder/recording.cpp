@@ -2,6 +2,7 @@
 
 #include "base/path.h"
 #include "os/clock.h"
+#include "recorder/executable_name.h"
 #include "recorder/register_mapping.h"
 
 #include <algorithm>
@@ -284,13 +285,18 @@ void Recording::cut_chunk(uint64_t end_ns) {
 Session Recording::session_of_chunk() {
   Session session = options_.session;
   const auto image = images_.image(main_image());
-  const std::string name =
-      image ? std::string(base_name(image->path())) : processes_.process(options_.main_pid).name;
+  const std::string& comm = processes_.process(options_.main_pid).name;
+  std::string name = comm;
+  if (image) {
+    name = options_.name_executable ? options_.name_executable(image->path(), comm)
+                                    : std::string(base_name(image->path()));
+  }
   if (session.transaction_name.empty()) session.transaction_name = name.empty() ? "unknown" : name;
   if (session.release.empty()) {
-    session.release = session.transaction_name;
+    session.release = release_part(name.empty() ? session.transaction_name : name);
     if (image && !image->identity().code_id.empty()) {
-      session.release = name + "@" + image->identity().code_id.substr(0, kReleaseBuildIdDigits);
+      session.release += '@';
+      session.release += image->identity().code_id.substr(0, kReleaseBuildIdDigits);
     }
   }
   return session;

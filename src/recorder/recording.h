@@ -32,6 +32,9 @@ struct RecordingOptions {
   std::string main_executable;  // path; empty for a command that has yet to exec
   // Reads a process's maps again, where its map records seem to have been lost. May be empty.
   std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
+  // What the main program is called (executable_name()), by its path and the process's name; empty:
+  // by its path alone.
+  std::function<std::string(const std::string&, const std::string&)> name_executable;
   // Tells how old a sample is by then; empty: CLOCK_MONOTONIC.
   std::function<uint64_t()> now_ns;
 };

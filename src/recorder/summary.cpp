@@ -1,6 +1,7 @@
 #include "recorder/summary.h"
 
 #include "base/json_writer.h"
+#include "base/path.h"
 #include "base/utf8.h"
 #include "os/privileges.h"
 #include "recorder/run_notes.h"
@@ -163,7 +164,7 @@ std::string hottest_lines(const RunFigures& figures) {
   std::string text = "  hottest functions (by samples in which they were running)\n";
   for (size_t i = 0; i < std::min(kShownFunctions, figures.hottest.size()); ++i) {
     const HotFunction& hot = figures.hottest[i];
-    const std::string file = hot.code_file.substr(hot.code_file.rfind('/') + 1);
+    const std::string file(base_name(hot.code_file));
     text += fmt::format("    {:5.1f} %  {}{}\n", percent(hot.samples, figures.samples_written),
                         shortened_utf8(printable_utf8(hot.function), kShownName_bytes),
                         file.empty() ? "" : "  [" + printable_utf8(file) + "]");

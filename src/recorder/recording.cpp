@@ -115,7 +115,7 @@ unwind::Walk Recording::walk(const sampling::SampleEvent& sample,
   const uint64_t begin_ns = os::monotonic_ns();
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
   const unsigned sp = unwind::arch_registers(native_arch()).stack_pointer;
-  const unwind::StackSnapshot stack({registers.get(sp)}, sample.stack);
+  const unwind::StackSnapshot stack({registers.get(sp)}, sample.stack, sample.stack_is_cut);
   const unwind::Walk result = unwinder_.walk(registers, stack, modules);
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;

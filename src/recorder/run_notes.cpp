@@ -32,8 +32,9 @@ bool is_far_too_few(double taken, double expected) {
 }
 
 // An event of a thread or process starts with a whole period (inherit_event() in
-// kernel/events/core.c), on each CPU, and its last period goes unseen: what ended threads may have
-// cost at most.
+// kernel/events/core.c), on each CPU, and its last period goes unseen. That may be its parent's:
+// when the one follows the other on a CPU, the kernel swaps their events rather than stopping them
+// (perf_event_context_sched_out()). So this is what ended threads may have cost at most.
 bool threads_explain(const RunFigures& figures, double missing) {
   const double periods = static_cast<double>(figures.threads) * figures.setup.cpus;
   return missing <= periods;
@@ -51,8 +52,8 @@ std::string shortfall(const RunFigures& figures) {
            "the kernel's timer came late, as it does in a virtual machine whose host is busy";
   }
   return seen + fmt::format(
-                    "a thread gets its first sample after {:.3g} ms on a CPU, and those "
-                    "that end earlier get none. Raise --frequency to see more of them",
+                    "a thread gets its first sample after {:.3g} ms on a CPU, those that end "
+                    "earlier get none, and what starts many of them gets few. Raise --frequency",
                     1e3 / figures.requested_hz);
 }
 

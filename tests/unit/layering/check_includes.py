@@ -19,10 +19,11 @@ ALLOWED = {
     "elf": {"unwind", "base"},
     "symbols": {"elf", "profile", "base", "os"},
     "sentry": {"profile", "base"},
+    "upload": {"sentry", "base", "os"},
     "sampling": {"base", "os"},
     "target": {"elf", "unwind", "base", "os"},
     "recorder": {"sampling", "target", "unwind", "symbols", "profile", "base", "os", "elf"},
-    "cli": {"base", "os", "unwind", "profile", "elf", "symbols", "sentry", "sampling", "target", "recorder"},
+    "cli": {"base", "os", "unwind", "profile", "elf", "symbols", "sentry", "upload", "sampling", "target", "recorder"},
 }
 
 # elf knows of unwinding only what a row and a register are, and what a table of rows looks like from outside.
@@ -30,9 +31,9 @@ ELF_MAY_NOT_USE = re.compile(r"unwind/(walk|rule_cache|stack_snapshot)")
 
 # Pure code works on bytes in memory. What a source file of <folder>_lib (not <folder>_linux_lib) reaches through
 # headers of ours must not bring in the system.
-PURE = {"unwind", "profile", "elf", "sentry", "sampling", "target", "symbols", "base"}
+PURE = {"unwind", "profile", "elf", "sentry", "upload", "sampling", "target", "symbols", "base"}
 SYSTEM = re.compile(
-    r"os/|unistd\.h|fcntl\.h|poll\.h|pthread\.h|signal\.h|dirent\.h|time\.h|ctime|thread|fstream|filesystem"
+    r"os/|curl/|unistd\.h|fcntl\.h|poll\.h|pthread\.h|signal\.h|dirent\.h|time\.h|ctime|thread|fstream|filesystem"
     r"|sys/(?!types\.h)|linux/"
 )
 # Facts of an interface, or the one thing that a pure folder is about.
@@ -50,6 +51,7 @@ LIBRARIES = [
     (re.compile(r"elfutils/|dwarf\.h"), {"symbols"}),
     (re.compile(r"libiberty/"), {"symbols"}),
     (re.compile(r"simdjson"), {"sentry"}),
+    (re.compile(r"curl/|zlib\.h|zstd\.h"), {"upload"}),
     (re.compile(r"CLI/"), {"cli"}),
 ]
 

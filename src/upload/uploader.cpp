@@ -1,0 +1,75 @@
+#include "upload/uploader.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sentry_prof::upload {
+
+Uploader::Uploader(sentry::Dsn dsn, HttpClient& client, Waiter& waiter, UploaderOptions options,
+                   RandomSource random)
+    : dsn_(std::move(dsn)),
+      client_(client),
+      waiter_(waiter),
+      options_(std::move(options)),
+      random_(std::move(random)) {}
+
+uint64_t Uploader::limited_for_ns(Categories categories) const {
+  return limits_.remaining_ns(categories, waiter_.now_ns());
+}
+
+HttpRequest Uploader::request_for(const Envelope& envelope) const {
+  HttpRequest request;
+  request.url = dsn_.envelope_url();
+  request.body = envelope.body;
+  request.headers = {{"Content-Type", "application/x-sentry-envelope"},
+                     {"User-Agent", options_.client},
+                     {"X-Sentry-Auth", dsn_.auth_header(options_.client)}};
+  if (!envelope.content_encoding.empty()) {
+    request.headers.push_back({"Content-Encoding", std::string(envelope.content_encoding)});
+  }
+  return request;
+}
+
+Outcome Uploader::send_once(const HttpRequest& request) {
+  const HttpResult result = client_.post(request);
+  if (result) limits_.update(*result, waiter_.now_ns(), waiter_.unix_now_s());
+  Outcome outcome = outcome_of(result);
+  outcome.detail = dsn_.without_secrets(outcome.detail);
+  return outcome;
+}
+
+Outcome Uploader::send(const Envelope& envelope) {
+  const HttpRequest request = request_for(envelope);
+  RetrySchedule schedule(options_.retries, random_);
+  Outcome last;
+  last.kind = OutcomeKind::RateLimited;  // until something else is known
+  uint64_t limit_wait_left_ns = options_.longest_limit_wait_ns;
+  uint64_t back_off_ns = 0;
+  uint32_t tries = 0;
+  for (;;) {
+    const uint64_t limit_ns = limited_for_ns(envelope.categories);
+    if (limit_ns > limit_wait_left_ns) {
+      last.kind = OutcomeKind::RateLimited;
+      last.retry_in_ns = limit_ns;
+      return last;
+    }
+    limit_wait_left_ns -= limit_ns;
+    const uint64_t wait_ns = std::max(limit_ns, back_off_ns);
+    if (wait_ns != 0 && !waiter_.wait(wait_ns)) {
+      last.kind = OutcomeKind::Cancelled;
+      return last;
+    }
+
+    last = send_once(request);
+    last.tries = ++tries;
+    if (last.kind == OutcomeKind::RateLimited) {
+      last.retry_in_ns = limited_for_ns(envelope.categories);
+    }
+    if (!is_worth_retrying(last.kind)) return last;
+    const auto next_wait_ns = schedule.next_wait_ns();
+    if (!next_wait_ns) return last;
+    back_off_ns = *next_wait_ns;
+  }
+}
+
+}  // namespace sentry_prof::upload

@@ -1,0 +1,69 @@
+// One envelope at a time to a server: through its rate limits, with tries and waits.
+// No threads, no clock, no network of its own.
+#pragma once
+
+#include "sentry/dsn.h"
+#include "upload/http.h"
+#include "upload/outcome.h"
+#include "upload/rate_limits.h"
+#include "upload/retry_schedule.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sentry_prof::upload {
+
+// Time, as the uploader sees it.
+class Waiter {
+ public:
+  virtual ~Waiter() = default;
+  virtual uint64_t now_ns() const = 0;  // monotonic
+  virtual int64_t unix_now_s() const = 0;
+  // False as soon as the user wants to end; then it returns early.
+  [[nodiscard]] virtual bool wait(uint64_t duration_ns) = 0;
+};
+
+// Ready to be sent: what stays the same over all tries, so that a server that took it twice sees
+// the same chunk_id twice.
+struct Envelope {
+  std::string_view body;              // the caller's, for the time of the call
+  std::string_view content_encoding;  // "gzip", "zstd"; empty: as it is
+  Categories categories;              // of its items
+};
+
+struct UploaderOptions {
+  RetryPolicy retries;
+  // How long one envelope may wait for rate limits, all together. 0 with a spool: it keeps better
+  // there.
+  uint64_t longest_limit_wait_ns = 300'000'000'000;
+  std::string client;  // "name/version", as User-Agent and sentry_client
+};
+
+class Uploader {
+ public:
+  // The client and the waiter must outlive the uploader.
+  Uploader(sentry::Dsn dsn, HttpClient& client, Waiter& waiter, UploaderOptions options,
+           RandomSource random);
+
+  // Every answer of the server's counts against --max-retries, 429 as well. Limits are kept from
+  // one envelope to the next.
+  Outcome send(const Envelope& envelope);
+
+  // How long data of these categories has to wait now; 0: not at all.
+  uint64_t limited_for_ns(Categories categories) const;
+  const sentry::Dsn& dsn() const { return dsn_; }
+
+ private:
+  HttpRequest request_for(const Envelope& envelope) const;
+  Outcome send_once(const HttpRequest& request);
+
+  sentry::Dsn dsn_;
+  HttpClient& client_;
+  Waiter& waiter_;
+  UploaderOptions options_;
+  RandomSource random_;
+  RateLimits limits_;
+};
+
+}  // namespace sentry_prof::upload

@@ -1,0 +1,125 @@
+#include "upload/outcome.h"
+
+#include "support/catch2.h"
+
+#include <string>
+
+using namespace sentry_prof::upload;
+
+namespace {
+
+Outcome of_status(int status, std::string body = "") {
+  HttpReply reply;
+  reply.status = status;
+  reply.body = std::move(body);
+  return outcome_of(reply);
+}
+
+Outcome of_failure(HttpFailureKind kind) { return outcome_of(HttpFailure{kind, "why"}); }
+
+}  // namespace
+
+TEST_CASE("Each status has its outcome and its exit code", "[outcome]") {
+  struct Case {
+    int status;
+    OutcomeKind kind;
+    int code;
+  };
+  const Case cases[] = {
+      {200, OutcomeKind::Accepted, 0},      {202, OutcomeKind::Accepted, 0},
+      {301, OutcomeKind::Misconfigured, 2}, {308, OutcomeKind::Misconfigured, 2},
+      {400, OutcomeKind::Refused, 1},       {401, OutcomeKind::Unauthorized, 3},
+      {403, OutcomeKind::Unauthorized, 3},  {404, OutcomeKind::Refused, 1},
+      {407, OutcomeKind::Misconfigured, 2}, {408, OutcomeKind::ServerFailed, 6},
+      {413, OutcomeKind::TooLarge, 4},      {429, OutcomeKind::RateLimited, 5},
+      {500, OutcomeKind::ServerFailed, 6},  {503, OutcomeKind::ServerFailed, 6},
+      {101, OutcomeKind::ServerFailed, 6},  {999, OutcomeKind::ServerFailed, 6},
+  };
+  for (const Case& c : cases) {
+    INFO(c.status);
+    CHECK(of_status(c.status).kind == c.kind);
+    CHECK(of_status(c.status).http_status == c.status);
+    CHECK(exit_code(c.kind) == c.code);
+  }
+}
+
+TEST_CASE("Each failure has its outcome and its exit code", "[outcome]") {
+  CHECK(of_failure(HttpFailureKind::Unresolved).kind == OutcomeKind::NetworkFailed);
+  CHECK(of_failure(HttpFailureKind::Unreachable).kind == OutcomeKind::NetworkFailed);
+  CHECK(of_failure(HttpFailureKind::TimedOut).kind == OutcomeKind::NetworkFailed);
+  CHECK(of_failure(HttpFailureKind::ConnectionLost).kind == OutcomeKind::NetworkFailed);
+  CHECK(of_failure(HttpFailureKind::BadReply).kind == OutcomeKind::ServerFailed);
+  CHECK(of_failure(HttpFailureKind::TlsWrongHost).kind == OutcomeKind::TlsFailed);
+  CHECK(of_failure(HttpFailureKind::TlsExpired).kind == OutcomeKind::TlsFailed);
+  CHECK(of_failure(HttpFailureKind::TlsUntrusted).kind == OutcomeKind::TlsFailed);
+  CHECK(of_failure(HttpFailureKind::TlsOther).kind == OutcomeKind::TlsFailed);
+  CHECK(of_failure(HttpFailureKind::Misconfigured).kind == OutcomeKind::Misconfigured);
+  CHECK(of_failure(HttpFailureKind::Cancelled).kind == OutcomeKind::Cancelled);
+  CHECK(exit_code(OutcomeKind::NetworkFailed) == 6);
+  CHECK(exit_code(OutcomeKind::TlsFailed) == 6);
+}
+
+TEST_CASE("Only what may end otherwise is tried again", "[outcome]") {
+  for (const int status : {408, 429, 500, 502, 503, 504})
+    CHECK(is_worth_retrying(of_status(status).kind));
+  for (const int status : {200, 302, 400, 401, 403, 413})
+    CHECK_FALSE(is_worth_retrying(of_status(status).kind));
+  CHECK(is_worth_retrying(OutcomeKind::NetworkFailed));
+  CHECK_FALSE(is_worth_retrying(OutcomeKind::TlsFailed));
+  CHECK_FALSE(is_worth_retrying(OutcomeKind::Cancelled));
+}
+
+TEST_CASE("An envelope is done with only when the server has judged it", "[outcome]") {
+  for (const int status : {200, 400, 413}) CHECK(is_final(of_status(status).kind));
+  for (const int status : {301, 401, 403, 429, 500}) CHECK_FALSE(is_final(of_status(status).kind));
+  CHECK_FALSE(is_final(OutcomeKind::NetworkFailed));
+  CHECK_FALSE(is_final(OutcomeKind::TlsFailed));
+  CHECK_FALSE(is_final(OutcomeKind::Cancelled));
+}
+
+TEST_CASE("What the server says is shown printable and short", "[outcome]") {
+  CHECK(of_status(400, "bad \x1b[31menvelope\n").detail ==
+        "bad \xef\xbf\xbd[31menvelope\xef\xbf\xbd");
+  CHECK(of_status(400, std::string(60000, 'x')).detail.size() <= 300);
+  CHECK(of_status(200, "{}").detail.empty());
+
+  HttpReply reply;
+  reply.status = 400;
+  reply.body = "body";
+  reply.sentry_error = "auth mismatch";
+  CHECK(outcome_of(reply).detail == "auth mismatch");
+}
+
+TEST_CASE("Sentences say who, what and the next step", "[outcome]") {
+  CHECK(sentence(of_status(200), "h") == "accepted by h.");
+  CHECK(sentence(of_status(400, "bad envelope"), "h") == "h refused it (HTTP 400: bad envelope).");
+  CHECK(
+      sentence(of_status(403), "h") ==
+      "h does not accept the DSN (HTTP 403). Compare it with the project's settings, \"Client Keys "
+      "(DSN)\".");
+  CHECK(sentence(of_status(413), "h").find("--chunk-seconds") != std::string::npos);
+
+  HttpReply redirect;
+  redirect.status = 302;
+  redirect.location = "https://elsewhere/";
+  CHECK(sentence(outcome_of(redirect), "h")
+            .find("h redirects elsewhere (HTTP 302: https://elsewhere/)") == 0);
+
+  Outcome failed = of_status(503, "overloaded");
+  failed.tries = 6;
+  CHECK(sentence(failed, "h") == "h failed after 6 tries (HTTP 503: overloaded). Try again later.");
+  CHECK(sentence(of_failure(HttpFailureKind::Unreachable), "h") == "h could not be reached: why");
+  CHECK(sentence(of_failure(HttpFailureKind::TlsExpired), "h") == "no secure connection to h: why");
+}
+
+TEST_CASE("A limit is told with its end", "[outcome]") {
+  Outcome limited = of_status(429);
+  CHECK(sentence(limited, "h") == "h wants no more of this for now (HTTP 429). Try again later.");
+  limited.http_status = 0;
+  limited.retry_in_ns = 59'000'000'001;
+  CHECK(sentence(limited, "h") == "h wants no more of this for now. Try again in 60 s.");
+  limited.retry_in_ns = 601'000'000'000;
+  CHECK(sentence(limited, "h") == "h wants no more of this for now. Try again in 11 min.");
+  limited.retry_in_ns = 86'400'000'000'000;
+  CHECK(sentence(limited, "h") == "h wants no more of this for now. Try again in 24 h 0 min.");
+}

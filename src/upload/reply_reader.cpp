@@ -1,0 +1,82 @@
+#include "upload/reply_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace sentry_prof::upload {
+
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool is_name(std::string_view text, std::string_view lower_name) {
+  return std::equal(text.begin(), text.end(), lower_name.begin(), lower_name.end(),
+                    [](char a, char b) { return lower(a) == b; });
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+// "HTTP/1.1 200 OK", "HTTP/2 200" -> 200; 0 if there is none.
+int status_of(std::string_view status_line) {
+  const size_t space = status_line.find(' ');
+  if (space == status_line.npos) return 0;
+  const std::string_view rest = trimmed(status_line.substr(space)).substr(0, 3);
+  int status = 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), status);
+  const bool is_good = error == std::errc() && end == rest.data() + 3 && status >= 100;
+  return is_good ? status : 0;
+}
+
+struct KnownHeader {
+  std::string_view name;
+  std::string HttpReply::*value;
+};
+constexpr std::array<KnownHeader, 5> kKnownHeaders = {{
+    {"x-sentry-rate-limits", &HttpReply::rate_limits},
+    {"retry-after", &HttpReply::retry_after},
+    {"date", &HttpReply::date},
+    {"x-sentry-error", &HttpReply::sentry_error},
+    {"location", &HttpReply::location},
+}};
+
+}  // namespace
+
+void ReplyReader::take_head_line(std::string_view line) {
+  if (line.starts_with("HTTP/")) {
+    *this = ReplyReader();
+    reply_.status = status_of(line);
+    return;
+  }
+  if (has_whole_head_) return;  // a trailer, behind the body
+  if (trimmed(line).empty()) {
+    has_whole_head_ = reply_.status >= 200;
+    return;
+  }
+  const size_t colon = line.find(':');
+  if (colon != line.npos) take_header(line.substr(0, colon), trimmed(line.substr(colon + 1)));
+}
+
+void ReplyReader::take_header(std::string_view name, std::string_view value) {
+  for (const KnownHeader& known : kKnownHeaders) {
+    if (!is_name(name, known.name)) continue;
+    std::string& kept = reply_.*known.value;
+    if (kept.size() + 2 >= kMaxHeaderValue_bytes) return;
+    if (!kept.empty()) kept += ", ";
+    kept += value.substr(0, kMaxHeaderValue_bytes - kept.size());
+  }
+}
+
+bool ReplyReader::take_body(std::string_view piece) {
+  const size_t room = kMaxReplyBody_bytes - reply_.body.size();
+  reply_.body += piece.substr(0, room);
+  body_is_full_ = piece.size() > room;
+  return !body_is_full_;
+}
+
+}  // namespace sentry_prof::upload

@@ -66,7 +66,7 @@ bool is_host_name(std::string_view host) {
 bool is_ipv6_literal(std::string_view host) {
   if (host.size() < 4 || host.front() != '[' || host.back() != ']') return false;
   const std::string_view address = host.substr(1, host.size() - 2);
-  return address.find(':') != address.npos &&
+  return address.find(':') != address.npos && address.find("..") == address.npos &&
          all_of(address, [](char c) { return is_hex_digit(c) || c == ':' || c == '.'; });
 }
 

@@ -100,6 +100,7 @@ TEST_CASE("What is no DSN is refused, and no part of it is quoted", "[dsn]") {
       "https://KEYKEY@::1/1",
       "https://KEYKEY@[::1/1",
       "https://KEYKEY@[]/1",
+      "https://KEYKEY@[::1..c]/1",
       "https://KEYKEY@[::1%25eth0]/1",
       "https://KEYKEY@[::1]x/1",
       "https://KEYKEY@[::1]80/1",

@@ -1,0 +1,192 @@
+#include "sentry/envelope_writer.h"
+
+#include "base/json_reader.h"
+#include "base/json_writer.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sentry_prof::sentry {
+
+namespace {
+
+constexpr std::string_view kElf = "\"elf\"";
+constexpr std::string_view kSymbolic = "\"symbolic\"";
+// Of the three header lines together, besides texts.
+constexpr size_t kHeaderRoom_bytes = 1024;
+
+bool replaces_types(const PayloadFacts& facts, const EnvelopeOptions& options) {
+  return !options.keeps_image_type && !facts.elf_type_offsets.empty();
+}
+
+size_t payload_size(std::string_view payload, const PayloadFacts& facts,
+                    const EnvelopeOptions& options) {
+  if (!replaces_types(facts, options)) return payload.size();
+  return payload.size() + facts.elf_type_offsets.size() * (kSymbolic.size() - kElf.size());
+}
+
+void append_payload(std::string& out, std::string_view payload, const PayloadFacts& facts,
+                    const EnvelopeOptions& options) {
+  size_t done = 0;
+  if (replaces_types(facts, options)) {
+    for (const size_t offset : facts.elf_type_offsets) {
+      out.append(payload, done, offset - done).append(kSymbolic);
+      done = offset + kElf.size();
+    }
+  }
+  out.append(payload, done);
+}
+
+// {"type":"profile_chunk","length":123,"platform":"rust"}
+void append_item_header(std::string& out, std::string_view type, size_t length_bytes,
+                        std::string_view platform) {
+  JsonWriter json(out);
+  json.begin_object();
+  json.member("type", type);
+  json.key("length");
+  json.number(length_bytes);
+  json.member_if_not_empty("platform", platform);
+  json.end_object();
+  out += '\n';
+}
+
+void append_envelope_header(std::string& out, std::string_view event_id) {
+  JsonWriter json(out);
+  json.begin_object();
+  json.member_if_not_empty("event_id", event_id);
+  json.end_object();
+  out += '\n';
+}
+
+// Unix seconds with six decimals.
+std::string seconds(uint64_t unix_us) {
+  std::string decimals = std::to_string(unix_us % 1'000'000);
+  decimals.insert(0, 6 - decimals.size(), '0');
+  return std::to_string(unix_us / 1'000'000) + "." + decimals;
+}
+
+// 16 hex digits of the id, which is random itself. Dashes of other spellings do not count.
+std::string span_id_from(std::string_view id) {
+  std::string digits;
+  for (const char c : id) {
+    if (c != '-') digits += c;
+  }
+  return digits.substr(0, 16);
+}
+
+void write_trace_context(JsonWriter& json, const PayloadFacts& facts) {
+  json.key("contexts");
+  json.begin_object();
+  json.key("trace");
+  json.begin_object();
+  json.member("trace_id", facts.trace_id);
+  json.member("span_id", span_id_from(facts.transaction_id));
+  json.member("op", "profile");
+  json.end_object();
+  json.end_object();
+}
+
+std::string transaction_of(const PayloadFacts& facts, const EnvelopeOptions& options) {
+  const uint64_t start_us = facts.start_unix_ns / 1000;
+  const uint64_t length_us = std::max<uint64_t>(facts.last_sample_ns / 1000, 1);
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.member("type", "transaction");
+  json.member("event_id", facts.transaction_id);
+  json.member("transaction", facts.transaction_name);
+  json.key("start_timestamp");
+  json.raw(seconds(start_us));
+  json.key("timestamp");
+  json.raw(seconds(start_us + length_us));
+  json.member("platform", facts.platform);
+  json.member_if_not_empty("release", facts.release);
+  json.member_if_not_empty("environment", facts.environment);
+  json.member_if_not_empty("dist", facts.dist);
+  json.key("sdk");
+  json.begin_object();
+  json.member("name", options.sdk_name);
+  json.member("version", options.sdk_version);
+  json.end_object();
+  write_trace_context(json, facts);
+  json.end_object();
+  return text;
+}
+
+std::string envelope_of(std::string_view payload, const PayloadFacts& facts,
+                        std::string_view transaction, const EnvelopeOptions& options) {
+  const size_t length_bytes = payload_size(payload, facts, options);
+  std::string out;
+  out.reserve(length_bytes + transaction.size() + facts.platform.size() + kHeaderRoom_bytes);
+  append_envelope_header(out, facts.transaction_id);
+  append_item_header(out, "transaction", transaction.size(), "");
+  out.append(transaction).append("\n");
+  append_item_header(out, "profile", length_bytes, "");
+  append_payload(out, payload, facts, options);
+  return out += '\n';
+}
+
+// Without dashes, in lower case: one id has several spellings.
+std::string plain_id(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c != '-') result += c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return result;
+}
+
+Result<std::string> event_id_of(std::string_view transaction) {
+  JsonReader json(transaction);
+  std::string id;
+  if (json.peek() != JsonKind::Object)
+    return fail(ErrorCode::InvalidArgument, "the transaction is no JSON object");
+  json.begin_object();
+  JsonString key;
+  while (json.next_member(key)) {
+    if (key.is("event_id") && json.peek() == JsonKind::String) {
+      std::string buffer;
+      id = json.string().text(buffer);
+    } else {
+      json.skip_value();
+    }
+  }
+  if (json.failed()) {
+    return fail(ErrorCode::InvalidArgument, "the transaction is no JSON: at byte " +
+                                                std::to_string(json.fault()->offset) + ": " +
+                                                json.fault()->what);
+  }
+  return id;
+}
+
+}  // namespace
+
+std::string chunk_envelope(std::string_view payload, const PayloadFacts& facts,
+                           const EnvelopeOptions& options) {
+  const size_t length_bytes = payload_size(payload, facts, options);
+  std::string out;
+  out.reserve(length_bytes + facts.platform.size() + kHeaderRoom_bytes);
+  append_envelope_header(out, "");
+  append_item_header(out, "profile_chunk", length_bytes, facts.platform);
+  append_payload(out, payload, facts, options);
+  return out += '\n';
+}
+
+std::string profile_envelope(std::string_view payload, const PayloadFacts& facts,
+                             const EnvelopeOptions& options) {
+  return envelope_of(payload, facts, transaction_of(facts, options), options);
+}
+
+Result<std::string> profile_envelope_with(std::string_view payload, const PayloadFacts& facts,
+                                          std::string_view transaction,
+                                          const EnvelopeOptions& options) {
+  const auto event_id = event_id_of(transaction);
+  if (!event_id) return tl::unexpected(event_id.error());
+  if (plain_id(*event_id) != plain_id(facts.transaction_id)) {
+    return fail(ErrorCode::InvalidArgument,
+                "the transaction's event_id is not the profile's transaction.id (" +
+                    facts.transaction_id + "): the server would drop the profile");
+  }
+  return envelope_of(payload, facts, transaction, options);
+}
+
+}  // namespace sentry_prof::sentry

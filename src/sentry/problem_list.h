@@ -1,0 +1,36 @@
+// Collects problems: bounded in number, each with its pointer and offset; lines and columns are computed once, at the end.
+#pragma once
+
+#include "sentry/rules.h"
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace sentry_prof::sentry {
+
+class ProblemList {
+ public:
+  // Of a rule so many are kept with their text; further ones are counted.
+  static constexpr size_t kListedPerRule = 100;
+
+  explicit ProblemList(const ValidateOptions& options);
+
+  // Would one more problem of this rule be listed? Callers spare themselves building pointers and messages if not.
+  bool lists(std::string_view rule_id) const;
+  // `rule_id` must be one of all_rules(). A rule on which the chosen books are silent is not noted at all.
+  void add(std::string_view rule_id, std::string pointer, size_t offset_bytes, std::string message);
+  // One more of a rule that is not listed any more.
+  void count(std::string_view rule_id, uint64_t how_many = 1);
+
+  // Offsets and pointers of what is added from here on are relative to these (an item of an envelope).
+  void set_base(std::string pointer_prefix, size_t offset_bytes);
+
+  // Verdicts, severities, order, lines and columns.
+  void finish(std::string_view text, ValidationReport& report) &&;
+
+ private:
+  // private members are the implementer's
+};
+
+}  // namespace sentry_prof::sentry

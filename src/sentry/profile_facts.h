@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,10 +30,13 @@ struct ThreadFact {
   size_t metadata_offset = 0;     // of its value in thread_metadata
 };
 
+// Four bytes: a stack may be as short as "[],".
 struct StackFact {
-  bool is_empty = true;
-  bool has_missing_frame = false; // set once the number of frames is known
-  uint32_t largest_frame = 0;
+  static constexpr uint32_t kLargestIndex = (1U << 30) - 1;  // stands for all that is larger
+
+  uint32_t largest_frame : 30 = 0;
+  bool is_empty : 1 = true;
+  bool has_missing_frame : 1 = false;  // set once the number of frames is known
 };
 
 struct FrameFact {
@@ -53,6 +57,10 @@ struct ProfileFacts {
   ValidatedKind kind = ValidatedKind::Unknown;
   // The text could be read as far as its end, and every field has its type. The judges of meaning run all the same on what is there.
   bool is_typed = false;
+  // The text could be read as far as its end.
+  bool is_whole = false;
+  // The list is there, it and its elements have their types. If not, its vector below is empty or has gaps.
+  bool samples_are_typed = false, stacks_are_typed = false, frames_are_typed = false;
   std::string_view platform;
   std::string_view architecture;  // V1: device.architecture
   std::string_view event_id, transaction_id, trace_id, transaction_name;  // V1, as written; for the rules between items
@@ -69,6 +77,9 @@ struct ProfileFacts {
   // Of the arrays' opening brackets in the text: what is wrong with an element is told with its offset, which is found by
   // reading that array once more.
   size_t samples_offset = 0, stacks_offset = 0, frames_offset = 0;
+
+  // What is written with escapes, resolved; views above may point here.
+  std::deque<std::string> resolved;
 };
 
 }  // namespace sentry_prof::sentry

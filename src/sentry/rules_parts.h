@@ -11,4 +11,9 @@ std::span<const Rule> field_rules();
 // What the judges of samples, stacks, threads, images and envelopes tell.
 std::span<const Rule> meaning_rules();
 
+// What meaning_rules() is made of.
+std::span<const Rule> sample_rules();
+std::span<const Rule> stack_rules();
+std::span<const Rule> envelope_rules();
+
 }  // namespace sentry_prof::sentry

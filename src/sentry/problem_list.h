@@ -1,4 +1,5 @@
-// Collects problems: bounded in number, each with its pointer and offset; lines and columns are computed once, at the end.
+// Collects problems: bounded in number, each with its pointer and offset; lines and columns are
+// computed once, at the end.
 #pragma once
 
 #include "sentry/rules.h"
@@ -6,6 +7,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sentry_prof::sentry {
 
@@ -16,21 +18,44 @@ class ProblemList {
 
   explicit ProblemList(const ValidateOptions& options);
 
-  // Would one more problem of this rule be listed? Callers spare themselves building pointers and messages if not.
+  // Would one more problem of this rule be listed? Callers spare themselves building pointers and
+  // messages if not.
   bool lists(std::string_view rule_id) const;
-  // `rule_id` must be one of all_rules(). A rule on which the chosen books are silent is not noted at all.
+  // `rule_id` must be one of all_rules(). A rule on which the chosen books are silent is not noted
+  // at all.
   void add(std::string_view rule_id, std::string pointer, size_t offset_bytes, std::string message);
   // One more of a rule that is not listed any more.
   void count(std::string_view rule_id, uint64_t how_many = 1);
 
-  // Offsets and pointers of what is added from here on are relative to these (an item of an envelope).
+  // Offsets and pointers of what is added from here on are relative to these (an item of an
+  // envelope).
   void set_base(std::string pointer_prefix, size_t offset_bytes);
 
   // Verdicts, severities, order, lines and columns.
   void finish(std::string_view text, ValidationReport& report) &&;
 
  private:
-  // private members are the implementer's
+  struct Entry {
+    const Rule* rule;
+    std::string pointer;
+    size_t offset_bytes;
+    std::string message;
+  };
+
+  bool is_against_relay(const Rule& rule) const;
+  bool is_against_documents(const Rule& rule) const;
+  bool is_noted(const Rule& rule) const;
+  Severity severity(const Rule& rule) const;
+  uint64_t& count_of(const Rule& rule);
+  uint64_t count_of(const Rule& rule) const;
+  void judge(ValidationReport& report) const;
+  static void locate(std::string_view text, std::vector<Problem>& problems);
+
+  ValidateOptions options_;
+  std::vector<Entry> entries_;
+  std::vector<uint64_t> counts_;  // by the rule's place in all_rules(); listed and unlisted ones
+  std::string pointer_prefix_;
+  size_t base_bytes_ = 0;
 };
 
 }  // namespace sentry_prof::sentry

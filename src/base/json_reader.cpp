@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -10,35 +11,7 @@ namespace sentry_prof {
 
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-constexpr uint64_t kEachByte = 0x0101010101010101;
-constexpr uint64_t kTopBits = 0x8080808080808080;
-
-// Has one of eight bytes its top bit set, is it a control character, a quote or a backslash?
-// (Bit tricks of "Hacker's Delight", section 6-1; a byte behind a hit may be hit wrongly, which costs a second look.)
-bool has_special(uint64_t eight) {
-  const uint64_t control = eight - kEachByte * 0x20;
-  const uint64_t quote = (eight ^ (kEachByte * '"')) - kEachByte;
-  const uint64_t backslash = (eight ^ (kEachByte * '\\')) - kEachByte;
-  return ((control | quote | backslash | eight) & kTopBits) != 0;
-}
-
-const char* skip_plain(const char* cursor, const char* end) {
-  while (end - cursor >= 8) {
-    uint64_t eight;
-    std::memcpy(&eight, cursor, sizeof eight);
-    if (has_special(eight)) break;
-    cursor += 8;
-  }
-  while (cursor < end && static_cast<unsigned char>(*cursor) >= 0x20 && *cursor != '"' && *cursor != '\\' &&
-         static_cast<unsigned char>(*cursor) < 0x80) {
-    ++cursor;
-  }
-  return cursor;
-}
+using json_words::is_digit;
 
 void append_utf8(std::string& out, uint32_t character) {
   if (character < 0x80) {
@@ -59,22 +32,24 @@ uint32_t hex4(std::string_view digits) {
   return value;
 }
 
-bool is_high_surrogate(uint32_t unit) {
-  return unit >= 0xD800 && unit < 0xDC00;
-}
+bool is_high_surrogate(uint32_t unit) { return unit >= 0xD800 && unit < 0xDC00; }
 
-bool is_low_surrogate(uint32_t unit) {
-  return unit >= 0xDC00 && unit < 0xE000;
-}
+bool is_low_surrogate(uint32_t unit) { return unit >= 0xDC00 && unit < 0xE000; }
 
 char plain_escape(char letter) {
   switch (letter) {
-    case 'b': return '\b';
-    case 'f': return '\f';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    default: return letter;
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    default:
+      return letter;
   }
 }
 
@@ -109,6 +84,8 @@ std::string_view JsonString::text(std::string& buffer) const {
 
 bool JsonString::is(std::string_view plain) const {
   if (!has_escapes) return raw == plain;
+  // An escape is at most six times as long as what it stands for.
+  if (raw.size() / 6 > plain.size()) return false;
   std::string buffer;
   return text(buffer) == plain;
 }
@@ -119,15 +96,16 @@ JsonReader JsonReader::at(std::string_view text, size_t offset) {
   return reader;
 }
 
-void JsonReader::fail_at(const char* where, const char* what) {
+bool JsonReader::fail_at(const char* where, const char* what) {
   if (!fault_) fault_ = JsonFault{static_cast<size_t>(where - begin_), what};
   cursor_ = end_;
+  return false;
 }
 
-inline void JsonReader::skip_space() {
-  while (cursor_ < end_ && (*cursor_ == ' ' || *cursor_ == '\n' || *cursor_ == '\t' || *cursor_ == '\r')) {
+void JsonReader::skip_more_space() {
+  while (cursor_ != end_ &&
+         (*cursor_ == ' ' || *cursor_ == '\n' || *cursor_ == '\t' || *cursor_ == '\r'))
     ++cursor_;
-  }
 }
 
 JsonKind JsonReader::peek() {
@@ -138,156 +116,96 @@ JsonKind JsonReader::peek() {
     return JsonKind::Malformed;
   }
   switch (*cursor_) {
-    case '{': return JsonKind::Object;
-    case '[': return JsonKind::Array;
-    case '"': return JsonKind::String;
-    case 't': return JsonKind::True;
-    case 'f': return JsonKind::False;
-    case 'n': return JsonKind::Null;
-    default: break;
+    case '{':
+      return JsonKind::Object;
+    case '[':
+      return JsonKind::Array;
+    case '"':
+      return JsonKind::String;
+    case 't':
+      return JsonKind::True;
+    case 'f':
+      return JsonKind::False;
+    case 'n':
+      return JsonKind::Null;
+    default:
+      break;
   }
   if (*cursor_ == '-' || is_digit(*cursor_)) return JsonKind::Number;
   fail_at(cursor_, "this begins no JSON value");
   return JsonKind::Malformed;
 }
 
-void JsonReader::begin_container() {
-  if (failed()) return;
-  if (depth_ == kMaxDepth) {
-    fail_at(cursor_, "nested too deep: the server stops at 128 containers inside one another");
-    return;
-  }
-  ++depth_;
-  ++cursor_;
-  is_first_ = true;
-}
-
-// Behind a '{' or '[' or one of its values: is there another one? Eats the comma or the closing bracket.
-inline bool JsonReader::open_next(char close) {
-  skip_space();
-  if (cursor_ == end_) {
-    fail_at(cursor_, "the text ends inside an object or array");
-    return false;
-  }
+bool JsonReader::open_first_or_close(char close) {
+  if (cursor_ == end_) return fail_at(cursor_, "the text ends inside an object or array");
   if (*cursor_ == close) {
     ++cursor_;
     --depth_;
     is_first_ = false;
     return false;
   }
-  if (is_first_) {
-    is_first_ = false;
-    return true;
-  }
-  if (*cursor_ != ',') {
-    fail_at(cursor_, close == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
-    return false;
-  }
-  ++cursor_;
+  if (!is_first_)
+    return fail_at(cursor_, close == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
+  is_first_ = false;
   return true;
 }
 
 bool JsonReader::next_member(JsonString& key) {
-  if (failed() || !open_next('}')) return false;
-  skip_space();
-  if (cursor_ == end_ || *cursor_ != '"') {
-    fail_at(cursor_, "expected a key in double quotes");
-    return false;
-  }
+  if (!open_next('}')) return false;
+  if (!is_next('"')) return fail_at(cursor_, "expected a key in double quotes");
   key = string();
   skip_space();
-  if (cursor_ == end_ || *cursor_ != ':') {
-    fail_at(cursor_, "expected ':'");
-    return false;
-  }
+  if (!is_next(':')) return fail_at(cursor_, "expected ':'");
   ++cursor_;
-  return !failed();
+  return true;
 }
 
-bool JsonReader::next_element() {
-  if (failed() || !open_next(']')) return false;
-  skip_space();
-  if (cursor_ != end_ && *cursor_ != ']') return true;
-  fail_at(cursor_, "expected a value behind ','");
-  return false;
-}
-
-JsonString JsonReader::string() {
-  if (failed()) return {};
-  const char* const opening_quote = cursor_++;
-  JsonString result;
-  for (;;) {
-    cursor_ = skip_plain(cursor_, end_);
-    if (cursor_ == end_) {
-      fail_at(opening_quote, "this string does not end");
-      return {};
-    }
-    if (*cursor_ == '"') break;
-    if (*cursor_ == '\\') result.has_escapes = true;
-    if (!(*cursor_ == '\\' ? skip_escape() : skip_non_ascii())) return {};
+bool JsonReader::skip_special(bool& has_escapes) {
+  if (*cursor_ == '\\') {
+    has_escapes = true;
+    return skip_escape();
   }
-  result.raw = {opening_quote + 1, static_cast<size_t>(cursor_ - opening_quote - 1)};
-  ++cursor_;
-  return result;
-}
-
-bool JsonReader::skip_non_ascii() {
   if (static_cast<unsigned char>(*cursor_) < 0x20) {
-    fail_at(cursor_, "a control character in a string must be escaped");
-    return false;
+    return fail_at(cursor_, "a control character in a string must be escaped");
   }
   const size_t length = utf8_sequence_length({cursor_, static_cast<size_t>(end_ - cursor_)});
-  if (length == 0) {
-    fail_at(cursor_, "this is not UTF-8");
-    return false;
-  }
+  if (length == 0) return fail_at(cursor_, "this is not UTF-8");
   cursor_ += length;
   return true;
 }
 
 bool JsonReader::skip_hex4(uint32_t& unit) {
-  const auto result = end_ - cursor_ >= 4 ? std::from_chars(cursor_, cursor_ + 4, unit, 16)
-                                          : std::from_chars_result{cursor_, std::errc::invalid_argument};
-  if (result.ec != std::errc{} || result.ptr != cursor_ + 4) {
-    fail_at(cursor_, "\\u needs four hex digits");
-    return false;
-  }
+  const auto result = end_ - cursor_ >= 4
+                          ? std::from_chars(cursor_, cursor_ + 4, unit, 16)
+                          : std::from_chars_result{cursor_, std::errc::invalid_argument};
+  if (result.ec != std::errc{} || result.ptr != cursor_ + 4)
+    return fail_at(cursor_, "\\u needs four hex digits");
   cursor_ += 4;
   return true;
 }
 
 bool JsonReader::skip_escape() {
   const char* const backslash = cursor_++;
-  const char letter = cursor_ < end_ ? *cursor_++ : '\0';
+  const char letter = cursor_ != end_ ? *cursor_++ : '\0';
   if (letter != 'u') {
     if (letter != '\0' && std::strchr("\"\\/bfnrt", letter) != nullptr) return true;
-    fail_at(backslash, "there is no such escape in JSON");
-    return false;
+    return fail_at(backslash, "there is no such escape in JSON");
   }
   uint32_t unit = 0;
   if (!skip_hex4(unit)) return false;
-  if (is_high_surrogate(unit)) {
-    uint32_t low = 0;
-    if (end_ - cursor_ < 2 || cursor_[0] != '\\' || cursor_[1] != 'u') {
-      fail_at(backslash, "half of a surrogate pair");
-      return false;
-    }
-    cursor_ += 2;
-    if (!skip_hex4(low)) return false;
-    if (is_low_surrogate(low)) return true;
-  } else if (!is_low_surrogate(unit)) {
-    return true;
-  }
-  fail_at(backslash, "half of a surrogate pair");
-  return false;
+  if (!is_high_surrogate(unit))
+    return !is_low_surrogate(unit) || fail_at(backslash, "half of a surrogate pair");
+  if (end_ - cursor_ < 2 || cursor_[0] != '\\' || cursor_[1] != 'u')
+    return fail_at(backslash, "half of a surrogate pair");
+  cursor_ += 2;
+  if (!skip_hex4(unit)) return false;
+  return is_low_surrogate(unit) || fail_at(backslash, "half of a surrogate pair");
 }
 
 bool JsonReader::skip_digits() {
   const char* const first = cursor_;
-  while (cursor_ < end_ && is_digit(*cursor_)) ++cursor_;
-  if (cursor_ != first) return true;
-  fail_at(cursor_, "expected a digit");
-  return false;
+  while (cursor_ != end_ && is_digit(*cursor_)) ++cursor_;
+  return cursor_ != first || fail_at(cursor_, "expected a digit");
 }
 
 std::string_view JsonReader::number() {
@@ -300,16 +218,37 @@ std::string_view JsonReader::number() {
     fail_at(integer, "a number must not begin with 0");
     return {};
   }
-  if (cursor_ < end_ && *cursor_ == '.') {
+  if (is_next('.')) {
     ++cursor_;
     if (!skip_digits()) return {};
   }
-  if (cursor_ < end_ && (*cursor_ == 'e' || *cursor_ == 'E')) {
+  if (is_next('e') || is_next('E')) {
     ++cursor_;
-    if (cursor_ < end_ && (*cursor_ == '+' || *cursor_ == '-')) ++cursor_;
+    if (is_next('+') || is_next('-')) ++cursor_;
     if (!skip_digits()) return {};
   }
   return {first, static_cast<size_t>(cursor_ - first)};
+}
+
+bool JsonReader::try_long_unsigned(uint64_t& value) {
+  if (cursor_ == end_ || !is_digit(*cursor_)) return false;
+  const char* const first = cursor_;
+  const std::optional<uint64_t> read = json_unsigned(number());
+  if (read) value = *read;
+  if (!read && !failed()) cursor_ = first;
+  return read.has_value();
+}
+
+bool JsonReader::try_double(double& value) {
+  skip_space();
+  if (cursor_ == end_ || (*cursor_ != '-' && !is_digit(*cursor_))) return false;
+  const char* const first = cursor_;
+  const std::string_view text = number();
+  if (failed()) return false;
+  const std::optional<double> read = json_double(text);
+  if (read) value = *read;
+  if (!read) cursor_ = first;
+  return read.has_value();
 }
 
 void JsonReader::literal() {
@@ -363,17 +302,26 @@ std::optional<uint64_t> json_unsigned(std::string_view number) {
 
 namespace {
 
-// Of a well-formed number that no double can hold: is it too large, not too small? Its decimal point, moved in front
-// of its first digit that is not 0, tells.
+// What stands behind the 'e'; beyond 62 bits it outweighs any digits all the same.
+int64_t exponent_of(std::string_view digits) {
+  constexpr int64_t kMost = int64_t{1} << 62;
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  int64_t exponent = 0;
+  const auto result = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+  if (result.ec == std::errc::result_out_of_range) return digits[0] == '-' ? -kMost : kMost;
+  return std::clamp(exponent, -kMost, kMost);
+}
+
+// Of a well-formed number that no double can hold: is it too large, not too small? The place of its
+// first digit that is not 0, counted from the decimal point, tells.
 bool is_huge(std::string_view number) {
   const size_t mark = std::min(number.find_first_of("eE"), number.size());
   const std::string_view digits = number.substr(0, mark);
+  const size_t first = digits.find_first_of("123456789");
+  if (first == digits.npos) return false;
   const size_t point = std::min(digits.find('.'), digits.size());
-  const size_t first = std::min(digits.find_first_of("123456789"), digits.size());
-  if (mark == number.size()) return first < point;
-  // An exponent that fills 64 bits outweighs any digits.
-  if (number[mark + 1] == '-') return false;
-  return first < point || number.find_first_of("123456789", mark) != number.npos;
+  const int64_t place = static_cast<int64_t>(point) - static_cast<int64_t>(first);
+  return place + (mark == number.size() ? 0 : exponent_of(number.substr(mark + 1))) > 0;
 }
 
 }  // namespace
@@ -381,7 +329,8 @@ bool is_huge(std::string_view number) {
 std::optional<double> json_double(std::string_view number) {
   double value = 0;
   const auto result = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (result.ec == std::errc::result_out_of_range) return is_huge(number) ? std::nullopt : std::optional(0.0);
+  if (result.ec == std::errc::result_out_of_range)
+    return is_huge(number) ? std::nullopt : std::optional(0.0);
   if (result.ec != std::errc{} || !std::isfinite(value)) return std::nullopt;
   return value;
 }

@@ -19,9 +19,9 @@ using JudgeProfile = ProfileFacts (*)(std::string_view payload, ValidatedKind de
 void judge_envelope(std::string_view text, const ValidateOptions& options,
                     JudgeProfile judge_profile, ProblemList& problems, ProfileSummary& summary);
 
-// Is this an envelope, rather than a profile? Its first line is a JSON object without a profile's
-// fields, and a line that can be an item's header follows, or the text says so in another way (see
-// envelope_reader.h). Any bytes are fine.
+// Is this an envelope, rather than a profile? Its first object has none of a profile's keys; it has
+// one that only an envelope's header has, or another object behind it. Reads up to the first key
+// that tells. Any bytes are fine.
 bool looks_like_envelope(std::string_view text);
 
 }  // namespace sentry_prof::sentry

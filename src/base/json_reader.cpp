@@ -239,8 +239,48 @@ bool JsonReader::try_long_unsigned(uint64_t& value) {
   return read.has_value();
 }
 
+namespace {
+
+// Appends the digits at `at` to `value`, which wraps beyond 19 of them. False if the text ends too
+// near to look at eight bytes.
+bool add_digits(const char*& at, const char* end, uint64_t& value) {
+  static constexpr uint64_t kPowersOfTen[] = {1,      10,      100,      1000,     10000,
+                                              100000, 1000000, 10000000, 100000000};
+  unsigned count = 8;
+  while (count == 8) {
+    if (end - at < 8) return false;
+    const uint64_t word = json_words::load_8(at);
+    count = json_words::digits_of_8(word);
+    if (count > 0) value = value * kPowersOfTen[count] + json_words::value_of_digits(word, count);
+    at += count;
+  }
+  return true;
+}
+
+}  // namespace
+
+// A time stamp's shape: digits, a point, a few digits more. A whole number below 2^53 and a power
+// of ten up to 10^9 are doubles without loss, so that their quotient is rounded once, to the
+// nearest.
+bool JsonReader::try_short_decimal(double& value) {
+  static constexpr double kPowersOfTen[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
+  const char* at = cursor_;
+  uint64_t digits = 0;
+  if (!add_digits(at, end_, digits) || at == cursor_ || *at != '.' ||
+      (*cursor_ == '0' && at - cursor_ > 1))
+    return false;
+  const char* const fraction = ++at;
+  if (!add_digits(at, end_, digits) || at == fraction || at - fraction > 9 || at - cursor_ > 19)
+    return false;
+  if (digits >> 53 != 0 || (*at | 0x20) == 'e') return false;
+  value = static_cast<double>(digits) / kPowersOfTen[at - fraction];
+  cursor_ = at;
+  return true;
+}
+
 bool JsonReader::try_double(double& value) {
   skip_space();
+  if (try_short_decimal(value)) return true;
   if (cursor_ == end_ || (*cursor_ != '-' && !is_digit(*cursor_))) return false;
   const char* const first = cursor_;
   const std::string_view text = number();

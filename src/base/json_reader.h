@@ -97,6 +97,7 @@ class JsonReader {
   bool skip_hex4(uint32_t& unit);
   bool skip_digits();
   bool try_long_unsigned(uint64_t& value);
+  bool try_short_decimal(double& value);
   // False, for the caller to return.
   bool fail_at(const char* where, const char* what);
 

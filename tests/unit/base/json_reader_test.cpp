@@ -364,6 +364,39 @@ TEST_CASE("What is too small for a double is 0, what is too large is nothing") {
   }
 }
 
+TEST_CASE("try_double agrees with number() at each length of both sides of the point") {
+  const std::string digits = "90071992547409939007199254740993";
+  for (size_t whole = 1; whole <= 20; ++whole) {
+    for (size_t fraction = 1; fraction <= 12; ++fraction) {
+      const std::string number =
+          digits.substr(0, whole) + '.' + digits.substr(20 - whole, fraction);
+      CAPTURE(number);
+      for (const std::string behind :
+           {"", ",", ",          ", "]         ", "e3         ", "E-2       "}) {
+        const std::string text = number + behind.substr(0, behind.find_first_of(" ,]"));
+        CHECK(tried_double(number + behind) == json_double(text));
+      }
+    }
+  }
+}
+
+TEST_CASE("try_double has the faults of number()") {
+  for (const std::string text : {"01.5", "1.", "1.e3", "1.5e", "00"}) {
+    for (const std::string behind : {"", "            "}) {
+      const std::string whole = text + behind;
+      JsonReader reader(whole);
+      JsonReader other = reader;
+      double value = 0;
+      CHECK(!reader.try_double(value));
+      other.peek();
+      other.number();
+      REQUIRE(other.failed());
+      REQUIRE(reader.failed());
+      CHECK(reader.fault()->offset == other.fault()->offset);
+    }
+  }
+}
+
 TEST_CASE("A number out of range is no fault: it stands where it stood") {
   JsonReader reader(" 1e400 ");
   double value = 0;

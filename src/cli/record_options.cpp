@@ -1,9 +1,9 @@
 #include "cli/record_options.h"
 
+#include "cli/choice_option.h"
 #include "sentry_prof/limits.h"
 
 #include <cstdlib>
-#include <map>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -38,25 +38,6 @@ CLI::Validator in_range(T low, T high) {
         return fmt::format("'{}' is not a number from {} to {}", text, low, high);
       },
       "");
-}
-// An option whose words stand for the values of an enumeration.
-template <typename Enum>
-CLI::Option* add_choice(CLI::App& app, const std::string& name, Enum& target,
-                        const std::map<std::string, Enum>& choices, const std::string& help) {
-  std::string words;
-  for (const auto& [word, value] : choices) words += (words.empty() ? "" : "|") + word;
-  return app
-      .add_option_function<std::string>(
-          name,
-          [&target, choices, words, name](const std::string& word) {
-            const auto choice = choices.find(word);
-            if (choice == choices.end()) {
-              throw CLI::ValidationError(name, fmt::format("'{}' is not one of {}", word, words));
-            }
-            target = choice->second;
-          },
-          help)
-      ->type_name(words);
 }
 
 // "auto" or a size in bytes that the kernel accepts (a multiple of 8).

@@ -25,6 +25,8 @@ class InputFile {
   // Of a regular file: the bytes from here to its end, at the time of opening. It may change
   // meanwhile; files of /proc say 0.
   std::optional<uint64_t> size_bytes() const { return size_bytes_; }
+  // For messages: the path, or "standard input".
+  const std::string& name() const { return name_; }
 
  private:
   InputFile(Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}

@@ -7,6 +7,14 @@ namespace {
 constexpr std::string_view kInvalidJson = "profiling_invalid_json";
 
 constexpr Rule kRules[] = {
+    {"profile-size", Severity::Error, RelayEffect::Refuses, "profiling_exceed_size_limit",
+     RelayStage::ItemSize, DocumentsEffect::Silent, false,
+     "A profile or chunk has at most 50 MiB, expanded.", "Drops it without reading it.",
+     "No limit is given.",
+     "Make shorter chunks or profiles (sentry-prof record --chunk-seconds), or sample less often "
+     "(--frequency). Whoever writes each stack and frame once, and refers to them by number, needs "
+     "far less.",
+     "Relay, size limits", "a chunk of 52428801 bytes", "a chunk of 52428800 bytes"},
     {"json-syntax", Severity::Error, RelayEffect::Refuses, kInvalidJson, RelayStage::MinimalProfile,
      DocumentsEffect::Must, false, "The text is JSON.",
      "Cannot parse the profile and drops it whole.", "The payload is to be serialized as JSON.",

@@ -8,8 +8,11 @@
 #include "sentry/judge_threads.h"
 #include "sentry/problem_list.h"
 #include "sentry/profile_scan.h"
+#include "sentry_prof/limits.h"
 
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace sentry_prof {
 
@@ -39,6 +42,24 @@ ProfileFacts judge_profile(std::string_view payload, ValidatedKind declared, con
   return facts;
 }
 
+bool is_too_large(std::string_view text, const ValidateOptions& options) {
+  return options.has_size_limit && options.against_relay && text.size() > limits::kMaxItem_bytes;
+}
+
+void judge_file(std::string_view text, const ValidateOptions& options, ProblemList& problems,
+                ValidationReport& report) {
+  report.kind = sentry::profile_kind(text);
+  if (is_too_large(text, options)) {  // the server does not read it either
+    problems.add("profile-size", "", 0,
+                 fmt::format("it has {} bytes, the server takes at most {}", text.size(),
+                             limits::kMaxItem_bytes));
+    return;
+  }
+  const ValidatedKind kind =
+      report.kind == ValidatedKind::Unknown ? ValidatedKind::V1 : report.kind;
+  judge_profile(text, kind, options, problems, report.summary);
+}
+
 }  // namespace
 
 ValidationReport validate(std::string_view text, const ValidateOptions& options) {
@@ -48,10 +69,7 @@ ValidationReport validate(std::string_view text, const ValidateOptions& options)
     report.kind = ValidatedKind::Envelope;
     sentry::judge_envelope(text, options, judge_profile, problems, report.summary);
   } else {
-    report.kind = sentry::profile_kind(text);
-    const ValidatedKind kind =
-        report.kind == ValidatedKind::Unknown ? ValidatedKind::V1 : report.kind;
-    judge_profile(text, kind, options, problems, report.summary);
+    judge_file(text, options, problems, report);
   }
   std::move(problems).finish(text, report);
   return report;

@@ -48,21 +48,26 @@ Severity ProblemList::severity(const Rule& rule) const {
 
 bool ProblemList::lists(std::string_view rule_id) const {
   const Rule* const rule = find_rule(rule_id);
-  return is_noted(*rule) && count_of(*rule) < kListedPerRule;
+  return is_noted(*rule) && counts_of(*rule).listed < kListedPerRule;
 }
 
 void ProblemList::add(std::string_view rule_id, std::string pointer, size_t offset_bytes,
                       std::string message) {
   const Rule& rule = *find_rule(rule_id);
   if (!is_noted(rule)) return;
-  if (count_of(rule)++ >= kListedPerRule) return;
+  Counts& counts = counts_of(rule);
+  if (counts.listed == kListedPerRule) {
+    ++counts.unlisted;
+    return;
+  }
+  ++counts.listed;
   entries_.push_back(
       {&rule, pointer_prefix_ + pointer, base_bytes_ + offset_bytes, std::move(message)});
 }
 
 void ProblemList::count(std::string_view rule_id, uint64_t how_many) {
   const Rule& rule = *find_rule(rule_id);
-  if (is_noted(rule)) count_of(rule) += how_many;
+  if (is_noted(rule)) counts_of(rule).unlisted += how_many;
 }
 
 void ProblemList::set_base(std::string pointer_prefix, size_t offset_bytes) {
@@ -70,18 +75,18 @@ void ProblemList::set_base(std::string pointer_prefix, size_t offset_bytes) {
   base_bytes_ = offset_bytes;
 }
 
-uint64_t& ProblemList::count_of(const Rule& rule) {
+ProblemList::Counts& ProblemList::counts_of(const Rule& rule) {
   return counts_[static_cast<size_t>(&rule - all_rules().data())];
 }
 
-uint64_t ProblemList::count_of(const Rule& rule) const {
+const ProblemList::Counts& ProblemList::counts_of(const Rule& rule) const {
   return counts_[static_cast<size_t>(&rule - all_rules().data())];
 }
 
 void ProblemList::judge(ValidationReport& report) const {
   const Rule* first_refused = nullptr;
   for (const Rule& rule : all_rules()) {
-    if (count_of(rule) == 0) continue;
+    if (counts_of(rule).listed + counts_of(rule).unlisted == 0) continue;
     if (severity(rule) == Severity::Error) report.valid = false;
     if (is_against_documents(rule) && rule.documents == DocumentsEffect::Must) {
       report.documents.valid = false;
@@ -122,8 +127,8 @@ void ProblemList::finish(std::string_view text, ValidationReport& report) && {
   locate(text, report.problems);
   judge(report);
   for (const Rule& rule : all_rules()) {
-    if (count_of(rule) <= kListedPerRule) continue;
-    report.unlisted.push_back({rule.id, count_of(rule) - kListedPerRule});
+    if (counts_of(rule).unlisted == 0) continue;
+    report.unlisted.push_back({rule.id, counts_of(rule).unlisted});
   }
 }
 

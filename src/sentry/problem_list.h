@@ -24,7 +24,7 @@ class ProblemList {
   // `rule_id` must be one of all_rules(). A rule on which the chosen books are silent is not noted
   // at all.
   void add(std::string_view rule_id, std::string pointer, size_t offset_bytes, std::string message);
-  // One more of a rule that is not listed any more.
+  // More of a rule, without text.
   void count(std::string_view rule_id, uint64_t how_many = 1);
 
   // Offsets and pointers of what is added from here on are relative to these (an item of an
@@ -42,18 +42,22 @@ class ProblemList {
     std::string message;
   };
 
+  struct Counts {
+    uint64_t listed = 0, unlisted = 0;
+  };
+
   bool is_against_relay(const Rule& rule) const;
   bool is_against_documents(const Rule& rule) const;
   bool is_noted(const Rule& rule) const;
   Severity severity(const Rule& rule) const;
-  uint64_t& count_of(const Rule& rule);
-  uint64_t count_of(const Rule& rule) const;
+  Counts& counts_of(const Rule& rule);
+  const Counts& counts_of(const Rule& rule) const;
   void judge(ValidationReport& report) const;
   static void locate(std::string_view text, std::vector<Problem>& problems);
 
   ValidateOptions options_;
   std::vector<Entry> entries_;
-  std::vector<uint64_t> counts_;  // by the rule's place in all_rules(); listed and unlisted ones
+  std::vector<Counts> counts_;  // by the rule's place in all_rules()
   std::string pointer_prefix_;
   size_t base_bytes_ = 0;
 };

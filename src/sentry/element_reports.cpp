@@ -8,21 +8,22 @@
 
 namespace sentry_prof::sentry {
 
-uint32_t& ElementReports::pending_of(std::string_view rule) {
-  for (auto& [id, count] : counts_) {
-    if (id == rule) return count;
+ElementReports::Counts& ElementReports::counts_of(std::string_view rule) {
+  for (Counts& counts : counts_) {
+    if (counts.rule == rule) return counts;
   }
-  return counts_.emplace_back(rule, 0).second;
+  return counts_.emplace_back(Counts{rule, 0, 0});
 }
 
 bool ElementReports::takes(std::string_view rule) {
-  uint32_t& pending = pending_of(rule);
-  if (pending < ProblemList::kListedPerRule && problems_.lists(rule)) {
-    ++pending;
-    return true;
+  Counts& counts = counts_of(rule);
+  const bool is_told = counts.pending < ProblemList::kListedPerRule && problems_.lists(rule);
+  if (is_told) {
+    ++counts.pending;
+  } else {
+    ++counts.unlisted;
   }
-  problems_.count(rule);
-  return false;
+  return is_told;
 }
 
 void ElementReports::add(std::string_view rule, size_t index, std::string_view member,
@@ -50,6 +51,7 @@ void ElementReports::report() && {
     }
     problems_.add(each.rule, std::move(pointer), offset, std::move(each.message));
   }
+  for (const Counts& counts : counts_) problems_.count(counts.rule, counts.unlisted);
 }
 
 }  // namespace sentry_prof::sentry

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace sentry_prof::sentry {
@@ -27,7 +26,8 @@ class ElementReports {
   // Of the array.
   void add_whole(std::string_view rule, std::string message);
 
-  // Locates what was added and hands it on.
+  // Locates what was added and hands it on. Until then nothing is counted: the list would fill up
+  // with what has no words.
   void report() &&;
 
  private:
@@ -38,14 +38,20 @@ class ElementReports {
     std::string message;
   };
 
-  uint32_t& pending_of(std::string_view rule);
+  struct Counts {
+    std::string_view rule;
+    uint32_t pending = 0;
+    uint64_t unlisted = 0;
+  };
+
+  Counts& counts_of(std::string_view rule);
 
   std::string_view text_;
   size_t array_offset_;
   std::string_view pointer_;
   ProblemList& problems_;
   std::vector<Pending> pending_;
-  std::vector<std::pair<std::string_view, uint32_t>> counts_;
+  std::vector<Counts> counts_;
 };
 
 }  // namespace sentry_prof::sentry

@@ -278,8 +278,10 @@ void EnvelopeJudge::judge_numbers() {
   const bool has_chunk = chunks_ > 0;
   add(has_chunk ? "envelope-chunks" : "envelope-profiles", second_->header(),
       second_->header_offset,
-      fmt::format("this envelope holds {} profiles and chunks: send each in an envelope of its own",
-                  profiles_ + chunks_));
+      fmt::format(
+          "this envelope holds {} items of type profile or profile_chunk: send each in an envelope "
+          "of its own",
+          profiles_ + chunks_));
 }
 
 void EnvelopeJudge::judge_items_together() {

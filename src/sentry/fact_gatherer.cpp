@@ -77,6 +77,54 @@ void FactGatherer::end(const Shape& shape, uint32_t present, size_t offset, bool
   }
 }
 
+bool FactGatherer::take_plain(const Field& field, const Scalar& scalar) {
+  switch (field.form) {
+    case Form::Index:
+      if (field.slot != Slot::StackId) return false;
+      sample_.stack = static_cast<uint32_t>(std::min<uint64_t>(scalar.unsigned_value, UINT32_MAX));
+      return true;
+    case Form::Number:
+      if (field.slot == Slot::Timestamp) sample_.timestamp_s = scalar.double_value;
+      return true;
+    case Form::U32:
+      if (scalar.unsigned_value > UINT32_MAX) return false;
+      if (field.slot == Slot::Line) frame_.has_line = true;
+      return true;
+    case Form::Text:
+      return take_plain_text(field.slot, scalar.string);
+    case Form::Address:
+      return take_plain_address(field.slot, scalar.string);
+    default:
+      return false;
+  }
+}
+
+bool FactGatherer::take_plain_text(Slot slot, const JsonString& text) {
+  switch (slot) {
+    case Slot::Nowhere:
+      return true;
+    case Slot::FunctionName:
+      return frame_.has_function = true;
+    case Slot::FileName:
+      return frame_.has_filename = true;
+    case Slot::ThreadId:
+      if (text.has_escapes) return false;
+      sample_.thread = thread_index(text.raw);
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool FactGatherer::take_plain_address(Slot slot, const JsonString& text) {
+  if (slot != Slot::FrameAddress || text.has_escapes || !is_hex_address(text.raw)) return false;
+  const auto address = parse_address(text.raw);
+  if (!address) return false;
+  frame_.has_address = true;
+  frame_.instruction_addr = *address;
+  return true;
+}
+
 // The most frequent ones first.
 void FactGatherer::take(Slot slot, Scalar& scalar) {
   switch (slot) {

@@ -25,12 +25,17 @@ class FactGatherer {
   // `is_sound`: the server has nothing against any of it.
   void end(const Shape& shape, uint32_t present, size_t offset, bool is_sound);
   void take(Slot slot, Scalar& scalar);
+  // The same for a value that has just been read as what its form mostly is, if it has that form
+  // and there is nothing to tell of it. Else false, and nothing has been taken.
+  bool take_plain(const Field& field, const Scalar& scalar);
   void take_stack(const StackFact& stack) { facts_.stacks.push_back(stack); }
   // A key of thread_metadata and the offset of its value.
   void take_thread_metadata(const JsonString& id, size_t offset);
   void set_in_transaction_list(bool is_in_list) { transactions_.set_in_list(is_in_list); }
 
  private:
+  bool take_plain_text(Slot slot, const JsonString& text);
+  bool take_plain_address(Slot slot, const JsonString& text);
   void take_of_profile(Slot slot, Scalar& scalar);
   void take_id(const Scalar& scalar, bool must_be_random);
   void take_address(const Scalar& scalar);

@@ -3,20 +3,29 @@
 
 #include "base/json_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
 
 namespace sentry_prof::sentry {
 
-// Pushing costs two stores; text is put together only by pointer().
+// Pushing costs a few stores; text is put together only by pointer().
 class JsonPath {
  public:
   // Deeper than any field table. What is pushed beyond is counted but not told.
   static constexpr size_t kMaxSteps = 16;
 
-  void push_key(const JsonString& key) { push({key, 0, false}); }
-  void push_index(size_t index) { push({{}, index, true}); }
+  void push_key(const JsonString& key) {
+    Step& step = next();
+    step.key = key;
+    step.is_index = false;
+  }
+  void push_index(size_t index) {
+    Step& step = next();
+    step.index = index;
+    step.is_index = true;
+  }
   void pop() { --count_; }
 
   // Keys that are longer than 200 bytes are cut off.
@@ -29,12 +38,10 @@ class JsonPath {
     bool is_index = false;
   };
 
-  void push(const Step& step) {
-    if (count_ < kMaxSteps) steps_[count_] = step;
-    ++count_;
-  }
+  // Those that are too deep share the last one, which is never told.
+  Step& next() { return steps_[std::min(count_++, kMaxSteps)]; }
 
-  std::array<Step, kMaxSteps> steps_;
+  std::array<Step, kMaxSteps + 1> steps_;
   size_t count_ = 0;
 };
 

@@ -77,7 +77,8 @@ class ProfileScan {
   void member(const Field& field, uint32_t bit, Name name, Members& members);
   bool is_repeated(const Field& field, uint32_t bit, Name name, Members& members);
   void tell_missing(const Shape& shape, uint32_t seen, size_t offset);
-  bool value(const Field& field);
+  bool value(const Field& field, Scalar& value, bool was_read);
+  void tell_alias(const Field& field, size_t offset);
   bool try_scalar(const Field& field, Scalar& scalar);
   void scalar(const Field& field, Scalar& scalar);
   void container(const Field& field, JsonKind kind);
@@ -162,19 +163,33 @@ const Field* ProfileScan::find(const Shape& shape, const JsonString& key, Name& 
 }
 
 void ProfileScan::member(const Field& field, uint32_t bit, Name name, Members& members) {
+  Scalar scalar;
+  scalar.offset = reader_.offset();
+  const bool was_read = try_scalar(field, scalar);
+  const bool is_new = (members.seen & bit) == 0;
+  // Nearly all members: nothing to tell, so no path is needed.
+  if (was_read && is_new && !name.is_alias && gatherer_.take_plain(field, scalar)) {
+    members.seen |= bit;
+    members.present |= bit;
+    return;
+  }
   reporter_.path().push_key(last_key_);
-  if ((members.seen & bit) != 0 && is_repeated(field, bit, name, members)) {
-    reader_.skip_value();
+  if (!is_new && is_repeated(field, bit, name, members)) {
+    if (!was_read) reader_.skip_value();
   } else {
     members.seen |= bit;
     if (name.is_alias) {
       members.by_alias |= bit;
-      reporter_.report(field.key == "event_id" ? "v1-profile-id" : "alias-key", reader_.offset(),
-                       [&] { return "the documents call this " + quoted(field.key); });
+      tell_alias(field, scalar.offset);
     }
-    if (value(field)) members.present |= bit;
+    if (value(field, scalar, was_read)) members.present |= bit;
   }
   leave();
+}
+
+void ProfileScan::tell_alias(const Field& field, size_t offset) {
+  reporter_.report(field.key == "event_id" ? "v1-profile-id" : "alias-key", offset,
+                   [&] { return "the documents call this " + quoted(field.key); });
 }
 
 bool ProfileScan::is_repeated(const Field& field, uint32_t bit, Name name, Members& members) {
@@ -197,11 +212,9 @@ void ProfileScan::tell_missing(const Shape& shape, uint32_t seen, size_t offset)
   }
 }
 
-// Is it there, and not null?
-bool ProfileScan::value(const Field& field) {
-  Scalar value;
-  value.offset = reader_.offset();
-  if (try_scalar(field, value)) {
+// Is it there, and not null? `was_read`: `value` is it.
+bool ProfileScan::value(const Field& field, Scalar& value, bool was_read) {
+  if (was_read) {
     scalar(field, value);
     return true;
   }

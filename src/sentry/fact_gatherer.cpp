@@ -10,6 +10,12 @@ namespace sentry_prof::sentry {
 
 namespace {
 
+// Of the shortest elements, with their commas: {"name":""}, of a frame that tells something;
+// {"timestamp":0,"stack_id":0,"thread_id":""}, of a sample; [], of a stack.
+constexpr size_t kFrameBytes = 12;
+constexpr size_t kSampleBytes = 44;
+constexpr size_t kStackBytes = 3;
+
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
@@ -27,6 +33,15 @@ FactGatherer::FactGatherer(ValidatedKind kind, ScanReporter& reporter, ProfileFa
       images_(reporter, facts),
       transactions_(reporter, facts) {
   facts_.kind = kind;
+}
+
+void FactGatherer::begin_list(ShapeKind kind, size_t rest_bytes) {
+  if (kind == ShapeKind::Frame) facts_.frames.reserve(rest_bytes / kFrameBytes + 1);
+  if (kind == ShapeKind::Sample) facts_.samples.reserve(rest_bytes / kSampleBytes + 1);
+}
+
+void FactGatherer::begin_stacks(size_t rest_bytes) {
+  facts_.stacks.reserve(rest_bytes / kStackBytes + 1);
 }
 
 void FactGatherer::begin(ShapeKind kind, size_t offset) {
@@ -54,7 +69,8 @@ void FactGatherer::end(const Shape& shape, uint32_t present, size_t offset, bool
       if (is_sound) facts_.samples.push_back(sample_);
       break;
     case ShapeKind::Frame:
-      facts_.frames.push_back(frame_);
+      ++facts_.frame_count;
+      if (facts_.frames.size() < facts_.frames.capacity()) facts_.frames.push_back(frame_);
       break;
     case ShapeKind::Image:
       images_.end(shape, present, offset);

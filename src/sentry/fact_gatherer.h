@@ -19,6 +19,10 @@ class FactGatherer {
  public:
   FactGatherer(ValidatedKind kind, ScanReporter& reporter, ProfileFacts& facts);
 
+  // A list of them begins, `rest_bytes` before the end of the text: reserves for the most of them
+  // that there can be (which costs memory only once it is used), so that growing never copies.
+  void begin_list(ShapeKind kind, size_t rest_bytes);
+  void begin_stacks(size_t rest_bytes);
   // An object of that kind begins at `offset`. They nest.
   void begin(ShapeKind kind, size_t offset);
   // It has ended. `present`: which of the shape's fields are there and not null, a bit each.

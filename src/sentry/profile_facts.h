@@ -71,7 +71,10 @@ struct ProfileFacts {
   std::vector<SampleFact> samples;
   std::vector<ThreadFact> threads;
   std::vector<StackFact> stacks;
+  // Of a text whose frames are shorter than any that tell something, those at the end are left out
+  // here, to bound memory; frame_count has them all.
   std::vector<FrameFact> frames;
+  size_t frame_count = 0;
   std::vector<ImageFact> images;
 
   // Of the arrays' opening brackets in the text: what is wrong with an element is told with its offset, which is found by

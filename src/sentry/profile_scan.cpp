@@ -313,6 +313,7 @@ void ProfileScan::list(const Field& field) {
   const Shape& shape = *field.shape;
   const uint64_t refusals = reporter_.refusals();
   const size_t offset = reader_.offset();
+  gatherer_.begin_list(shape.kind, text_.size() - offset);
   gatherer_.set_in_transaction_list(shape.kind == ShapeKind::Transaction);
   reader_.begin_array();
   for (size_t i = 0; reader_.next_element(); ++i) {
@@ -361,6 +362,7 @@ void ProfileScan::text_map(const Field& field) {
 void ProfileScan::stacks() {
   const uint64_t refusals = reporter_.refusals();
   facts_.stacks_offset = reader_.offset();
+  gatherer_.begin_stacks(text_.size() - facts_.stacks_offset);
   reader_.begin_array();
   for (size_t i = 0; reader_.next_element(); ++i) {
     const JsonKind kind = reader_.peek();
@@ -427,7 +429,7 @@ void ProfileScan::tell_fault(const JsonFault& fault) {
 
 void ProfileScan::find_missing_frames() {
   if (!facts_.frames_are_typed) return;
-  const size_t frames = facts_.frames.size();
+  const size_t frames = facts_.frame_count;
   for (StackFact& stack : facts_.stacks) {
     stack.has_missing_frame = !stack.is_empty && stack.largest_frame >= frames;
   }

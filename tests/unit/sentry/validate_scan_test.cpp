@@ -225,6 +225,18 @@ TEST_CASE(
   CHECK(find(digits, "sample-stack-id")->message.size() < 300);
 }
 
+TEST_CASE("Empty frames by the thousand are counted, and a stack may refer to any of them") {
+  std::string frames = "[";
+  for (int i = 0; i < 9999; ++i) frames += "{},";
+  const sentry::ProfileFacts facts = scan(
+      R"({"profile":{"stacks":[[9999],[10000]],"frames":)" + frames + "{}]}}", ValidatedKind::V2);
+  CHECK(facts.frame_count == 10000);
+  CHECK(facts.frames.size() * sizeof(sentry::FrameFact) < 2 * frames.size());
+  REQUIRE(facts.stacks.size() == 2);
+  CHECK_FALSE(facts.stacks[0].has_missing_frame);
+  CHECK(facts.stacks[1].has_missing_frame);
+}
+
 TEST_CASE("Of a rule a hundred problems are listed and the others counted") {
   std::string text = read_test_file("validate/v2.json");
   std::string many = "\"samples\": [";

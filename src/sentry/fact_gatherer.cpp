@@ -15,6 +15,10 @@ namespace {
 constexpr size_t kFrameBytes = 12;
 constexpr size_t kSampleBytes = 44;
 constexpr size_t kStackBytes = 3;
+// A thread that is worth its metadata has a sample or more besides. Of a text with more metadata
+// than that the rest is left out, to bound memory.
+constexpr size_t kThreadBytes = 64;
+constexpr size_t kFewThreads = 1024;
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
   return std::find(list.begin(), list.end(), text) != list.end();
@@ -37,6 +41,7 @@ FactGatherer::FactGatherer(ValidatedKind kind, ScanReporter& reporter, ProfileFa
 
 void FactGatherer::begin_list(ShapeKind kind, size_t rest_bytes) {
   if (kind == ShapeKind::Frame) facts_.frames.reserve(rest_bytes / kFrameBytes + 1);
+  if (kind == ShapeKind::Thread) most_threads_ = kFewThreads + rest_bytes / kThreadBytes;
   if (kind == ShapeKind::Sample) facts_.samples.reserve(rest_bytes / kSampleBytes + 1);
 }
 
@@ -300,6 +305,7 @@ uint32_t FactGatherer::thread_index(std::string_view id) {
 }
 
 void FactGatherer::take_thread_metadata(const JsonString& id, size_t offset) {
+  if (facts_.threads.size() >= most_threads_ && threads_.count(id.raw) == 0) return;
   const std::string_view text = kept(id);
   const auto next = static_cast<uint32_t>(facts_.threads.size());
   const auto [place, is_new] = threads_.try_emplace(text, next);

@@ -60,6 +60,7 @@ class FactGatherer {
   std::string buffer_;
   std::unordered_map<std::string_view, uint32_t> threads_;
   uint32_t last_thread_ = 0;
+  size_t most_threads_ = 0;
   SampleFact sample_;
   FrameFact frame_;
   std::string version_;

@@ -334,6 +334,7 @@ void ProfileScan::list(const Field& field) {
 
 // Keys may repeat: the server keeps the last one.
 void ProfileScan::map(const Field& field) {
+  gatherer_.begin_list(field.shape->kind, text_.size() - reader_.offset());
   reader_.begin_object();
   JsonString key;
   while (reader_.next_member(key)) {

@@ -6,9 +6,12 @@
 #include "sentry_prof/validate.h"
 
 #include <cerrno>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 namespace sentry_prof::cli {
@@ -47,6 +50,11 @@ Result<void> write_to_stdout(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) {  // a pipe that somebody made non-blocking
+      pollfd room{STDOUT_FILENO, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+      continue;
+    }
     if (count < 0) {
       return fail(ErrorCode::Io, "standard output: " + os::describe_errno(errno));
     }
@@ -77,9 +85,13 @@ bool is_chunk_path(const std::string& path, const std::string& other) {
 
 std::string resolve_output(const std::string& output, const std::string& target_name, int pid,
                            SentryFormat format) {
-  if (!output.empty() && output.back() != '/') return output;
-  return fmt::format("{}{}-{}.{}.json", output, target_name, pid,
-                     format == SentryFormat::V1 ? "v1" : "v2");
+  std::error_code is_unknown;
+  const bool is_directory = output.ends_with('/');
+  const bool is_existing_directory =
+      !is_directory && std::filesystem::is_directory(output, is_unknown);
+  if (!output.empty() && !is_directory && !is_existing_directory) return output;
+  return fmt::format("{}{}{}-{}.{}.json", output, is_existing_directory ? "/" : "", target_name,
+                     pid, format == SentryFormat::V1 ? "v1" : "v2");
 }
 
 Result<void> ChunkFiles::write(const Profile& profile, uint32_t chunk_number) {

@@ -16,7 +16,8 @@ std::string chunk_path(const std::string& path, uint32_t chunk_number);
 // Whether `other` is one of the names that chunk_path(path, ...) gives.
 bool is_chunk_path(const std::string& path, const std::string& other);
 
-// Where `-o` and the target's name lead: "-" stays, "dir/" and "" get NAME-PID.v2.json.
+// Where `-o` and the target's name lead: "-" stays; "dir/", an existing directory and "" get
+// NAME-PID.v2.json.
 std::string resolve_output(const std::string& output, const std::string& target_name, int pid,
                            SentryFormat format);
 

@@ -1,6 +1,7 @@
 #include "cli/live_line.h"
 
 #include "cli/message.h"
+#include "os/terminal.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,16 +12,34 @@ namespace {
 constexpr double kRedraw_s = 0.25;
 }
 
-LiveLine::LiveLine(bool is_wanted) : is_shown_(is_wanted && ::isatty(STDERR_FILENO) == 1) {}
+std::string live_text(const recorder::Progress& progress, unsigned columns) {
+  const double rate =
+      progress.elapsed_s > 0 ? static_cast<double>(progress.samples) / progress.elapsed_s : 0;
+  std::string text = fmt::format("{:.1f} s  {} samples  {:.0f}/s  {} thread{}  {} lost",
+                                 progress.elapsed_s, progress.samples, rate, progress.threads,
+                                 progress.threads == 1 ? "" : "s", progress.lost);
+  // The last column stays free: a line that is full may wrap, and could not be erased.
+  if (columns > 0 && text.size() >= columns) text.resize(columns - 1);
+  return text;
+}
+
+LiveLine::LiveLine(bool is_wanted, int command_pid)
+    : is_shown_(is_wanted && os::is_capable_terminal(STDERR_FILENO)), command_pid_(command_pid) {}
+
+bool LiveLine::may_draw() const {
+  return os::is_in_foreground(STDERR_FILENO) &&
+         (command_pid_ == kNoCommand || !os::shares_terminal(command_pid_, STDERR_FILENO));
+}
 
 void LiveLine::show(const recorder::Progress& progress) {
   if (!is_shown_ || progress.elapsed_s - last_drawn_s_ < kRedraw_s) return;
   last_drawn_s_ = progress.elapsed_s;
+  if (!may_draw()) {
+    is_drawn_ = false;  // whatever is there now, it is not ours to erase
+    return;
+  }
   is_drawn_ = true;
-  const double rate =
-      progress.elapsed_s > 0 ? static_cast<double>(progress.samples) / progress.elapsed_s : 0;
-  print(fmt::format("\r\x1b[K{:.1f} s  {} samples  {:.0f}/s  {} threads  {} lost",
-                    progress.elapsed_s, progress.samples, rate, progress.threads, progress.lost));
+  print("\r\x1b[K" + live_text(progress, os::terminal_columns(STDERR_FILENO)));
 }
 
 void LiveLine::clear() {

@@ -8,7 +8,9 @@
 #include "cli/live_line.h"
 #include "cli/message.h"
 #include "os/file.h"
+#include "os/process.h"
 #include "os/signals.h"
+#include "os/standard_streams.h"
 #include "os/system_info.h"
 #include "recorder/raw_log_writer.h"
 #include "recorder/recorder.h"
@@ -18,6 +20,7 @@
 #include "sentry_prof/limits.h"
 #include "target/launch.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -125,7 +128,14 @@ Result<void> write_summary(const RecordOptions& options, const std::string& json
 
 // Told before the recording begins, not after an hour of it.
 Result<void> check_outputs(const RecordOptions& options, const std::string& path) {
+  const bool uses_stdout = path == "-" || options.summary == "-";
+  if (uses_stdout && !os::is_writable(STDOUT_FILENO)) {
+    return fail(ErrorCode::Io, "standard output is closed, nothing can be written to it");
+  }
   if (path != "-") {
+    if (options.output.ends_with('/')) {
+      if (auto ok = os::make_directory(options.output); !ok) return ok;
+    }
     if (auto ok = os::check_writable(path); !ok) return ok;
     if (os::others_can_replace(path)) {
       complain("warning: other users may write to the directory of " + path);
@@ -180,12 +190,15 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
   LiveLine line(!options.is_quiet);
   recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, files,
                               [&](const recorder::Progress& progress) { line.show(progress); });
-  const auto run = recorder.attach(options.pids);
+  auto run = recorder.attach(options.pids);
   line.clear();
   if (!run) {
     complain(run.error().message);
     return kAnswerIsNo;
   }
+  run->figures.ran_as_root = ::geteuid() == 0;
+  run->figures.target_is_stopped =
+      std::all_of(options.pids.begin(), options.pids.end(), os::is_stopped);
   signals.let_next_one_kill();
   const bool is_log_written = finish_raw_log(raw_log->get());
   if (!report(options, run->figures, files) || !is_log_written) return kInputOutput;
@@ -226,17 +239,18 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
   const auto sampler = sampling::make_perf_sampler(sampler_options(options), raw_log->get());
   recorder::RecorderOptions recorder_opts = recorder_options(options);
   recorder_opts.raw_log = raw_log->get();
-  LiveLine line(!options.is_quiet);
+  LiveLine line(!options.is_quiet, child->pid());
   recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, files,
                               [&](const recorder::Progress& progress) { line.show(progress); });
   int exec_errno = 0;
-  const auto run = recorder.launch(*child, exec_errno);
+  auto run = recorder.launch(*child, exec_errno);
   line.clear();
   if (exec_errno != 0) return exec_failure(options.command.front(), exec_errno);
   if (!run) {
     complain(run.error().message);
     return kOwnFailure;
   }
+  run->figures.ran_as_root = ::geteuid() == 0;
   const bool is_log_written = finish_raw_log(raw_log->get());
   const bool is_written = report(options, run->figures, files) && is_log_written;
   if (run->reason != recorder::StopReason::TargetEnded && !options.is_quiet) {

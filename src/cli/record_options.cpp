@@ -1,9 +1,13 @@
 #include "cli/record_options.h"
 
+#include "base/utf8.h"
 #include "cli/choice_option.h"
+#include "sampling/sampler.h"
+#include "sentry/attribute_rules.h"
 #include "sentry_prof/limits.h"
 
 #include <cstdlib>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -12,12 +16,13 @@ namespace sentry_prof::cli {
 
 namespace {
 
-// The kernel refuses sample records of 64 KiB and more (perf_event_header::size has 16 bits).
-constexpr uint32_t kMaxStack_bytes = 65'024;
 constexpr uint32_t kMinStack_bytes = 1'024;
 
 // V1 counts from the begin of the chunk, and its last sample may come late.
 constexpr uint64_t kV1Margin_ns = 1'000'000'000;
+
+// Of a value that is refused.
+constexpr size_t kShown_bytes = 80;
 
 constexpr double seconds(uint64_t time_ns) { return static_cast<double>(time_ns) / 1e9; }
 
@@ -40,6 +45,12 @@ CLI::Validator in_range(T low, T high) {
       "");
 }
 
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](const std::string& text) { return text.empty() ? "must not be empty" : std::string(); },
+      "");
+}
+
 // "auto" or a size in bytes that the kernel accepts (a multiple of 8).
 std::string parse_stack_bytes(const std::string& text, uint32_t& stack_bytes) {
   if (text == "auto") {
@@ -48,11 +59,24 @@ std::string parse_stack_bytes(const std::string& text, uint32_t& stack_bytes) {
   }
   uint32_t value = 0;
   if (!CLI::detail::lexical_cast(text, value) || value < kMinStack_bytes ||
-      value > kMaxStack_bytes || value % 8 != 0) {
-    return fmt::format("'auto' or a multiple of 8 from {} to {}", kMinStack_bytes, kMaxStack_bytes);
+      value > sampling::kMaxStackBytes || value % 8 != 0) {
+    return fmt::format("'auto' or a multiple of 8 from {} to {}", kMinStack_bytes,
+                       sampling::kMaxStackBytes);
   }
   stack_bytes = value;
   return "";
+}
+
+// `value` from its variable if it was not given; what Sentry would refuse is told with its source.
+Result<void> complete(std::string& value, const char* option, const char* variable,
+                      Result<void> (*check)(std::string_view)) {
+  const char* source = value.empty() ? variable : option;
+  if (value.empty()) value = environment_variable(variable);
+  const auto ok = check(value);
+  if (ok) return {};
+  return fail(ErrorCode::InvalidArgument,
+              fmt::format("{} '{}' {}", source, shortened_utf8(printable_utf8(value), kShown_bytes),
+                          ok.error().message));
 }
 
 }  // namespace
@@ -67,14 +91,18 @@ double default_chunk_s(SentryFormat format) {
 }
 
 void add_record_options(CLI::App& record, RecordOptions& options) {
-  record.add_option("-p,--pid", options.pids, "Process to attach to; several: -p 12,34")
+  record
+      .add_option("-p,--pid", options.pids,
+                  "Process to attach to: its threads, and what it starts from now on\n"
+                  "(not the children it has already). Several: -p 12,34")
       ->delimiter(',')
       ->check(in_range(1, 1 << 30))
       ->type_name("PID[,PID]...");
   record
       .add_option("-o,--output", options.output,
-                  "A file, a directory ending in '/', or '-' for standard output\n"
-                  "(default NAME-PID.v2.json here). Further chunks: FILE.2.json ...")
+                  "A file, a directory (made if it ends in '/'), or '-' for standard\n"
+                  "output (default NAME-PID.v2.json here). Further chunks: FILE.2.json ...")
+      ->check(not_empty())
       ->type_name("PATH");
   add_choice<SentryFormat>(record, "--format", options.format,
                            {{"v1", SentryFormat::V1}, {"v2", SentryFormat::V2}},
@@ -119,6 +147,7 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
   record.add_option("--platform", options.platform,
                     "Platform (default rust: what Sentry symbolicates ELF frames for)");
   record.add_option("--summary", options.summary, "Write the end-of-run figures as JSON")
+      ->check(not_empty())
       ->type_name("FILE");
   // For debugging sentry-prof itself: docs/raw-log.md. An empty group keeps them out of the help.
   record.add_option("--raw-log", options.raw_log)->group("");
@@ -151,8 +180,13 @@ Result<void> complete(RecordOptions& options) {
   if (options.platform.empty()) {
     return fail(ErrorCode::InvalidArgument, "--platform: must not be empty");
   }
-  if (options.release.empty()) options.release = environment_variable("SENTRY_RELEASE");
-  if (options.environment.empty()) options.environment = environment_variable("SENTRY_ENVIRONMENT");
+  if (auto ok = complete(options.release, "--release", "SENTRY_RELEASE", check_release); !ok)
+    return ok;
+  if (auto ok =
+          complete(options.environment, "--environment", "SENTRY_ENVIRONMENT", check_environment);
+      !ok) {
+    return ok;
+  }
   if (options.environment.empty()) options.environment = "production";
   return {};
 }

@@ -13,7 +13,6 @@ constexpr size_t kMaxOverlap = 8;
 }  // namespace
 
 void FdeIndex::build(const FrameSection& section, uint64_t max_entries) {
-  is_built_ = true;
   FdeScanner scanner(section, max_entries);
   Fde fde;
   while (scanner.next(fde)) {

@@ -12,7 +12,6 @@ namespace sentry_prof::elf {
 // 16 bytes for each FDE. FDEs that cover nothing are left out.
 class FdeIndex {
  public:
-  bool is_built() const { return is_built_; }
   // Linear in the section, plus the sort. FDEs behind `max_entries` entries are not found later, so
   // that no index is larger than 64 MiB.
   void build(const FrameSection& section, uint64_t max_entries = CfiLimits::kEntries);
@@ -40,7 +39,6 @@ class FdeIndex {
 
   std::vector<Item> items_;
   CfiStatus problem_ = CfiStatus::Ok;
-  bool is_built_ = false;
 };
 
 }  // namespace sentry_prof::elf

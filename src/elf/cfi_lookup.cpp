@@ -2,6 +2,8 @@
 
 #include "elf/cfi_program.h"
 
+#include <utility>
+
 namespace sentry_prof::elf {
 
 using unwind::Row;
@@ -33,24 +35,34 @@ RowStatus FrameLookup::row_at(uint64_t pc, Row& row) {
 }
 
 RowStatus FrameLookup::find(uint64_t pc, Cie& cie, Fde& fde) {
-  if (!index_.is_built()) {
-    if (table_ && find_by_table(pc, cie, fde)) return RowStatus::Found;
+  if (!index_) {
+    if (find_by_table(pc, cie, fde)) return RowStatus::Found;
     // A gap in the table, or a table that is wrong: the section itself tells which.
-    index_.build(section_);
+    auto index = std::make_shared<FdeIndex>();
+    index->build(section_);
+    index_ = std::move(index);
   }
   return find_by_index(pc, cie, fde);
 }
 
+std::optional<LinkAddress> FrameLookup::fde_begin_at(uint64_t pc) const {
+  Cie cie;
+  Fde fde;
+  const bool is_found =
+      index_ ? find_by_index(pc, cie, fde) == RowStatus::Found : find_by_table(pc, cie, fde);
+  return is_found ? std::optional(fde.begin) : std::nullopt;
+}
+
 bool FrameLookup::find_by_table(uint64_t pc, Cie& cie, Fde& fde) const {
-  const std::optional<uint64_t> address = table_->find(pc);
+  const std::optional<uint64_t> address = table_ ? table_->find(pc) : std::nullopt;
   if (!address) return false;
   const uint64_t offset = *address - section_.address.value;  // a wrapped one is past the end
   return read_covering(offset, pc, cie, fde) == RowStatus::Found;
 }
 
-RowStatus FrameLookup::find_by_index(uint64_t pc, Cie& cie, Fde& fde) {
-  const std::optional<uint64_t> offset = index_.find(pc);
-  if (!offset) return to_row_status(index_.problem(), RowStatus::NoCfi);
+RowStatus FrameLookup::find_by_index(uint64_t pc, Cie& cie, Fde& fde) const {
+  const std::optional<uint64_t> offset = index_->find(pc);
+  if (!offset) return to_row_status(index_->problem(), RowStatus::NoCfi);
   return read_covering(*offset, pc, cie, fde);
 }
 

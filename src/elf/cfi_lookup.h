@@ -6,12 +6,14 @@
 #include "elf/cfi_search_table.h"
 #include "unwind/row.h"
 
+#include <memory>
 #include <optional>
 
 namespace sentry_prof::elf {
 
 // Uses the linker's search table while its answers hold, and for the first address that it has no
-// good answer for builds an index of its own, which then serves all. Not for use by two threads.
+// good answer for builds an index of its own, which then serves all. Not for use by two threads,
+// but a copy is: what both hold is never changed.
 class FrameLookup {
  public:
   FrameLookup(const FrameSection& section, std::optional<SearchTable> table)
@@ -20,18 +22,21 @@ class FrameLookup {
   // Never Root. A row is filled only if Found.
   unwind::RowStatus row_at(uint64_t pc, unwind::Row& row);
 
+  // First address of the FDE that covers pc, by what is indexed now; none if that knows no FDE.
+  std::optional<LinkAddress> fde_begin_at(uint64_t pc) const;
+
   const FrameSection& section() const { return section_; }
-  uint64_t memory_bytes() const { return index_.memory_bytes(); }
+  uint64_t memory_bytes() const { return index_ ? index_->memory_bytes() : 0; }
 
  private:
   unwind::RowStatus find(uint64_t pc, Cie& cie, Fde& fde);
   bool find_by_table(uint64_t pc, Cie& cie, Fde& fde) const;
-  unwind::RowStatus find_by_index(uint64_t pc, Cie& cie, Fde& fde);
+  unwind::RowStatus find_by_index(uint64_t pc, Cie& cie, Fde& fde) const;
   unwind::RowStatus read_covering(uint64_t offset, uint64_t pc, Cie& cie, Fde& fde) const;
 
   FrameSection section_;
   std::optional<SearchTable> table_;
-  FdeIndex index_;
+  std::shared_ptr<const FdeIndex> index_;  // null: not needed so far
 };
 
 }  // namespace sentry_prof::elf

@@ -2,6 +2,7 @@
 
 #include "elf/cfi_lookup.h"
 #include "elf/frame_section.h"
+#include "elf/function_starts.h"
 
 #include <utility>
 
@@ -24,16 +25,16 @@ std::optional<SearchTable> table_of(const CfiSections& sections) {
 
 struct CfiTable::Impl {
   explicit Impl(CfiSections s)
-      : sections(std::move(s)),
-        eh_frame(frame_section(sections, sections.eh_frame), table_of(sections)),
-        debug_frame(frame_section(sections, sections.debug_frame, false), std::nullopt) {}
+      : sections(std::make_shared<const CfiSections>(std::move(s))),
+        eh_frame(frame_section(*sections, sections->eh_frame), table_of(*sections)),
+        debug_frame(frame_section(*sections, sections->debug_frame, false), std::nullopt) {}
 
   bool is_start_code(LinkAddress pc) const {
-    return sections.entry.value != 0 && pc >= sections.entry &&
-           pc.value - sections.entry.value < kStartCodeBytes;
+    const LinkAddress entry = sections->entry;
+    return entry.value != 0 && pc >= entry && pc.value - entry.value < kStartCodeBytes;
   }
 
-  CfiSections sections;
+  std::shared_ptr<const CfiSections> sections;
   FrameLookup eh_frame;
   FrameLookup debug_frame;
 };
@@ -51,6 +52,10 @@ RowStatus CfiTable::row_at(LinkAddress pc, Row& row) const {
   return in_eh_frame == RowStatus::NoCfi ? in_debug_frame : in_eh_frame;
 }
 
+std::shared_ptr<const FunctionStarts> CfiTable::function_starts() const {
+  return std::make_shared<FunctionStarts>(impl_->sections, impl_->eh_frame, impl_->debug_frame);
+}
+
 void CfiTable::for_each_fde(
     const std::function<void(LinkAddress begin, LinkAddress end)>& visit) const {
   for (const FrameLookup* lookup : {&impl_->eh_frame, &impl_->debug_frame}) {
@@ -60,8 +65,8 @@ void CfiTable::for_each_fde(
 }
 
 uint64_t CfiTable::memory_bytes() const {
-  const CfiSections& sections = impl_->sections;
-  return sizeof(Impl) + sections.eh_frame.bytes.capacity() +
+  const CfiSections& sections = *impl_->sections;
+  return sizeof(Impl) + sizeof(CfiSections) + sections.eh_frame.bytes.capacity() +
          sections.eh_frame_hdr.bytes.capacity() + sections.debug_frame.bytes.capacity() +
          impl_->eh_frame.memory_bytes() + impl_->debug_frame.memory_bytes();
 }

@@ -39,6 +39,8 @@ struct CfiSections {
 Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout,
                                       uint64_t max_bytes = UINT64_MAX);
 
+class FunctionStarts;  // elf/function_starts.h
+
 // Cheap to make: only the head of .eh_frame_hdr is read. Where that has a search table, the table
 // is used as long as its answers hold; else, and for the first address that it does not know, the
 // section is read once and an index built (16 bytes an FDE). Otherwise nothing is allocated. One
@@ -52,6 +54,10 @@ class CfiTable final : public unwind::CfiSource {
   // row in either, but at most 63 bytes behind the entry point; Malformed or Unsupported: what
   // covers `pc` cannot be used, or no FDE is known to and the section cannot be read to its end.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
+
+  // Where functions begin, by what is indexed now: for another thread, also while this table goes
+  // on being used and after its end. It keeps the sections and the index alive. Never null.
+  std::shared_ptr<const FunctionStarts> function_starts() const;
 
   // For tests and tools: visits every FDE that can be read, .eh_frame's first, in file order; those
   // that cover nothing have begin == end.

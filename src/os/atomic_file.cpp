@@ -243,6 +243,16 @@ Result<void> check_writable(const std::string& path) {
   return {};
 }
 
+Result<void> make_directory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0777) != 0) {
+    if (errno == EEXIST) return {};
+    return fail_to_write(errno, path, "creating this directory");
+  }
+  const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (directory.is_open()) give_to_invoking_user(directory.get());
+  return {};
+}
+
 bool others_can_replace(const std::string& path) {
   const auto target = split(path);
   struct stat directory {};

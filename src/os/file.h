@@ -62,6 +62,10 @@ class AtomicFile {
 // temporary.
 Result<void> check_writable(const std::string& path);
 
+// Makes the directory unless something of that name is there; not those above it. Under sudo it
+// belongs to SUDO_UID. Errors as those of AtomicFile::create.
+Result<void> make_directory(const std::string& path);
+
 // Whether other users could replace a file at `path`: its directory is writable by them and has no
 // sticky bit. Worth a warning; false if the directory cannot be looked at.
 bool others_can_replace(const std::string& path);

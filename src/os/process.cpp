@@ -61,6 +61,12 @@ Result<Fd> open_pidfd(pid_t pid) {
   return process_error(errno, pid, "pidfd_open (needs Linux 5.3)");
 }
 
+bool is_stopped(pid_t pid) {
+  const auto text = read_small_file(fmt::format("/proc/{}/stat", pid));
+  const auto stat = text ? parse_stat(*text) : std::nullopt;
+  return stat && (stat->state == 'T' || stat->state == 't');
+}
+
 std::optional<uint32_t> effective_uid_of(pid_t pid) {
   const auto text = read_small_file(fmt::format("/proc/{}/status", pid));
   const auto status = text ? parse_status(*text) : std::nullopt;

@@ -18,6 +18,9 @@ Result<std::vector<pid_t>> list_threads(pid_t pid);
 // Readable when the process has ended. Gone if it has ended and was reaped.
 Result<Fd> open_pidfd(pid_t pid);
 
+// Stopped by a signal (SIGSTOP, ^Z) or a debugger, as its main thread says.
+bool is_stopped(pid_t pid);
+
 // Nothing if the process has ended.
 std::optional<uint32_t> effective_uid_of(pid_t pid);
 

@@ -18,6 +18,8 @@ struct InheritedSignals {
   sigset_t mask{};
   struct sigaction on_broken_pipe {};
   struct sigaction on_file_too_large {};
+  struct sigaction on_interrupt {};
+  struct sigaction on_termination {};
 };
 InheritedSignals g_inherited;
 
@@ -41,18 +43,28 @@ void ignore(int signal, struct sigaction* previous) {
   ::sigaction(signal, &action, previous);
 }
 
-// Writing to a closed pipe or past RLIMIT_FSIZE shall be an errno, not our death.
-void ignore_write_signals() {
+void set_default(int signal, struct sigaction* previous) {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(signal, &action, previous);
+}
+
+void save_and_set_dispositions() {
   if (g_inherited.is_saved) return;
+  // Writing to a closed pipe or past RLIMIT_FSIZE shall be an errno, not our death.
   ignore(SIGPIPE, &g_inherited.on_broken_pipe);
   ignore(SIGXFSZ, &g_inherited.on_file_too_large);
+  // A shell without job control starts what goes before '&' with SIGINT ignored, so that ^C does
+  // not reach it. Who sends us one by kill still means it.
+  set_default(SIGINT, &g_inherited.on_interrupt);
+  set_default(SIGTERM, &g_inherited.on_termination);
 }
 
 }  // namespace
 
 Result<SignalSet> SignalSet::install() {
   const sigset_t ending = ending_signals();
-  ignore_write_signals();
+  save_and_set_dispositions();
   sigset_t previous_mask;
   if (::sigprocmask(SIG_BLOCK, &ending, &previous_mask) != 0) {
     return fail_with_errno(errno, "sigprocmask");
@@ -74,6 +86,11 @@ std::optional<SignalSet::Taken> SignalSet::take() const {
   return Taken{static_cast<int>(pending.ssi_signo), pending.ssi_code == SI_KERNEL};
 }
 
+bool SignalSet::is_ignored_by_children(int signal) const {
+  return (signal == SIGINT && g_inherited.on_interrupt.sa_handler == SIG_IGN) ||
+         (signal == SIGTERM && g_inherited.on_termination.sa_handler == SIG_IGN);
+}
+
 void SignalSet::let_next_one_kill() const {
   sigset_t ending = ending_signals();
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -87,13 +104,13 @@ void restore_signals_for_exec() {
   if (!g_inherited.is_saved) return;
   ::sigaction(SIGPIPE, &g_inherited.on_broken_pipe, nullptr);
   ::sigaction(SIGXFSZ, &g_inherited.on_file_too_large, nullptr);
+  ::sigaction(SIGINT, &g_inherited.on_interrupt, nullptr);
+  ::sigaction(SIGTERM, &g_inherited.on_termination, nullptr);
   ::sigprocmask(SIG_SETMASK, &g_inherited.mask, nullptr);
 }
 
 void die_by_signal(int signal) {
-  struct sigaction action {};
-  action.sa_handler = SIG_DFL;
-  ::sigaction(signal, &action, nullptr);
+  set_default(signal, nullptr);
   sigset_t only_this;
   sigemptyset(&only_this);
   sigaddset(&only_this, signal);

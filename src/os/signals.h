@@ -9,7 +9,8 @@
 namespace sentry_prof::os {
 
 // Blocks SIGINT, SIGTERM, SIGHUP (unless it was ignored, as under nohup) for the whole process and
-// makes them readable; ignores SIGPIPE and SIGXFSZ. Must run before any thread is started.
+// makes them readable, even if SIGINT or SIGTERM was ignored before; ignores SIGPIPE and SIGXFSZ.
+// Must run before any thread is started.
 class SignalSet {
  public:
   static Result<SignalSet> install();
@@ -21,6 +22,9 @@ class SignalSet {
   };
   // The next pending signal.
   std::optional<Taken> take() const;
+  // Whether this process was started with `signal` (SIGINT or SIGTERM) ignored, and so what it
+  // launches ignores it, too, unless it says otherwise itself.
+  bool is_ignored_by_children(int signal) const;
   // From now on SIGINT, SIGTERM and SIGHUP (unless it was ignored) have their default action.
   void let_next_one_kill() const;
 

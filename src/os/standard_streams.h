@@ -4,8 +4,11 @@
 namespace sentry_prof::os {
 
 // Opens /dev/null for those of 0, 1 and 2 that are closed: else the next file to be opened would
-// get such a number, and a message to stderr would end up in it. Must run before anything is
-// opened. False if one stayed closed.
+// get such a number, and a message to stderr would end up in it. Reading from 0, and writing to 1
+// or 2, stays an error (EBADF). Must run before anything is opened. False if one stayed closed.
 bool ensure_standard_fds();
+
+// Whether `fd` is open for writing. False for those that ensure_standard_fds() opened.
+bool is_writable(int fd);
 
 }  // namespace sentry_prof::os

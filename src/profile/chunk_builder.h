@@ -74,7 +74,6 @@ class ChunkBuilder {
   // before the chunk's begin counts as the begin.
   void add_sample(uint64_t time_ns, uint32_t thread, std::span<const FrameKey> frames);
 
-  uint64_t sample_count() const { return chunk_.samples.size(); }
   // An upper estimate of the chunk's size as V1 or V2 JSON: finish_chunk keeps names and paths
   // within kFrameName_bytes and kImagePath_bytes.
   uint64_t estimated_json_bytes() const;

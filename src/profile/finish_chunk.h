@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,16 +52,20 @@ class FrameNames {
   virtual const ImageFacts& image(uint32_t image) const = 0;
   // One name for each frame of the chunk, "" where none is known.
   virtual std::vector<std::string> names_of(std::span<const FrameKey> frames) = 0;
+  // Link address at which the function of a frame without a name begins, if that is known.
+  virtual std::optional<uint64_t> function_start(const FrameKey& /*frame*/) const {
+    return std::nullopt;
+  }
 };
 
-// Frames without a name become `libfoo.so+0x1234` (offset from the first PT_LOAD), `[anon]+0x1234`
-// or `0x1234`. Frames with equal address, image and name are one frame, and stacks
-// of equal frames one stack. Addresses that lie in no
-// image of the profile but would read as if they did get bit 63. Threads of processes other than
-// `main_pid` carry their process in the name. Names and paths become printable UTF-8 of bounded
-// length (U+FFFD for bad bytes and control characters). The thread to show first: the main thread
-// of `main_pid` if it has enough samples (two, and a tenth of the busiest thread's), else the one
-// with the most.
+// Frames without a name become `libfoo.so+0x1234` (offset from the first PT_LOAD: of the function's
+// begin where that is known, else of the pc), `[anon]+0x1234` or `0x1234`. Frames with equal
+// address, image and name are one frame, and stacks of equal frames one stack. Addresses that lie
+// in no image of the profile but would read as if they did get bit 63. Threads of processes other
+// than `main_pid` carry their process in the name. Names and paths become printable UTF-8 of
+// bounded length (U+FFFD for bad bytes and control characters). The thread to show first: the main
+// thread of `main_pid` if it has enough samples (two, and a tenth of the busiest thread's), else
+// the one with the most.
 Profile finish_chunk(RawChunk chunk, const Session& session, const ClockAnchor& clock,
                      uint32_t main_pid, FrameNames& names, ImagePlacer& placer);
 

@@ -1,5 +1,6 @@
 #include "profile/frame_text.h"
 
+#include "base/path.h"
 #include "base/utf8.h"
 #include "profile/bounded_text.h"
 
@@ -8,16 +9,18 @@
 namespace sentry_prof::profile {
 namespace {
 
-std::string_view base_name(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
+// All frames of a function read the same if it is known where the function begins.
+uint64_t shown_address(const FrameKey& frame, const FrameNames& names, uint64_t image_begin) {
+  const std::optional<uint64_t> start = names.function_start(frame);
+  return start && *start >= image_begin ? *start : frame.pc;
 }
 
 std::string fallback_name(const FrameKey& frame, const FrameNames& names) {
   if (frame.image == FrameKey::kNoImage) return fmt::format("{:#x}", frame.pc);
   const Image& image = names.image(frame.image).image;
   const std::string base = bounded_path(base_name(image.code_file));
-  return fmt::format("{}+{:#x}", base.empty() ? "[anon]" : base, frame.pc - image.image_vmaddr);
+  return fmt::format("{}+{:#x}", base.empty() ? "[anon]" : base,
+                     shown_address(frame, names, image.image_vmaddr) - image.image_vmaddr);
 }
 
 void keep_within_budget(std::vector<std::string>& texts) {

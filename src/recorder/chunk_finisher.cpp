@@ -5,12 +5,48 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <string_view>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 namespace sentry_prof::recorder {
+
+namespace {
+
+// A function's name, and the index of its image: a chunk has many frames in each function, and
+// telling them apart by strings over and over would take a visible share of finishing it.
+using LeafFunction = std::pair<std::string_view, uint32_t>;
+
+struct LeafHash {
+  size_t operator()(const LeafFunction& leaf) const {
+    return std::hash<std::string_view>()(leaf.first) + leaf.second;
+  }
+};
+
+std::vector<uint64_t> samples_by_leaf(const Profile& profile) {
+  std::vector<uint64_t> samples_of_frame(profile.frames.size());
+  for (const Sample& sample : profile.samples) {
+    const auto stack = profile.stack(sample.stack);
+    if (!stack.empty()) ++samples_of_frame[stack.front()];
+  }
+  return samples_of_frame;
+}
+
+// Valid as long as the profile's names are.
+std::unordered_map<LeafFunction, uint64_t, LeafHash> leaves_of(const Profile& profile) {
+  const std::vector<uint64_t> samples_of_frame = samples_by_leaf(profile);
+  std::unordered_map<LeafFunction, uint64_t, LeafHash> leaves;
+  for (size_t i = 0; i < samples_of_frame.size(); ++i) {
+    if (samples_of_frame[i] == 0) continue;
+    leaves[{profile.frames[i].function, profile.frames[i].image}] += samples_of_frame[i];
+  }
+  return leaves;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ChunkFinisher>> ChunkFinisher::start(ChunkSink& sink,
                                                             profile::ClockAnchor clock, int nice) {
@@ -117,20 +153,15 @@ void ChunkFinisher::note_error(const std::string& message) {
 }
 
 void ChunkFinisher::count_leaves(const Profile& profile) {
-  std::vector<uint64_t> samples_of_frame(profile.frames.size());
-  for (const Sample& sample : profile.samples) {
-    const auto stack = profile.stack(sample.stack);
-    if (!stack.empty()) ++samples_of_frame[stack.front()];
-  }
-  for (size_t i = 0; i < samples_of_frame.size(); ++i) {
-    if (samples_of_frame[i] == 0) continue;
-    const Frame& frame = profile.frames[i];
-    std::string file = frame.image == Frame::kNoImage ? "" : profile.images[frame.image].code_file;
-    const auto entry = leaves_.find({frame.function, file});
+  for (const auto& [function, samples] : leaves_of(profile)) {
+    const auto& [name, image] = function;
+    std::pair key(std::string(name),
+                  image == Frame::kNoImage ? std::string() : profile.images[image].code_file);
+    const auto entry = leaves_.find(key);
     if (entry != leaves_.end()) {
-      entry->second += samples_of_frame[i];
+      entry->second += samples;
     } else if (leaves_.size() < kMaxHotFunctions) {
-      leaves_.emplace(std::pair(frame.function, std::move(file)), samples_of_frame[i]);
+      leaves_.emplace(std::move(key), samples);
     }
   }
 }

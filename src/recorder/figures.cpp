@@ -20,6 +20,8 @@ std::string_view name_of(Loss loss) {
       return "no_user_registers";
     case Loss::UnsupportedAbi:
       return "unsupported_abi";
+    case Loss::DuringExec:
+      return "during_exec";
     case Loss::UnmappedPc:
       return "unmapped_pc";
     case Loss::ChunkTooSmall:
@@ -46,6 +48,8 @@ std::string_view describe(Loss loss) {
       return "the thread had no user state (about to exit)";
     case Loss::UnsupportedAbi:
       return "of 32-bit code, which is not supported";
+    case Loss::DuringExec:
+      return "taken in exec, between two programs";
     case Loss::UnmappedPc:
       return "taken at an address where no code is known to be mapped";
     case Loss::ChunkTooSmall:
@@ -79,9 +83,13 @@ uint64_t RunFigures::losses_total() const {
   return std::accumulate(sample.losses.begin(), sample.losses.end(), uint64_t{0});
 }
 
+uint64_t RunFigures::target_cpu_ns() const {
+  return sampler.on_cpu_ns != 0 ? sampler.on_cpu_ns : sample.on_cpu_ns;
+}
+
 double RunFigures::effective_hz() const {
-  if (sample.on_cpu_ns == 0) return 0;
-  return static_cast<double>(sampler.sample_records) * 1e9 / static_cast<double>(sample.on_cpu_ns);
+  if (target_cpu_ns() == 0) return 0;
+  return static_cast<double>(sampler.sample_records) * 1e9 / static_cast<double>(target_cpu_ns());
 }
 
 bool RunFigures::law_holds(std::string* what) const {

@@ -17,17 +17,18 @@ namespace sentry_prof::recorder {
 // Every way in which a sample does not reach the profile.
 enum class Loss : uint8_t {
   RingFull,         // the kernel found no room in the ring
-  Undecodable,      // a record that breaks its own format
+  Undecodable,      // breaks its own format; an unreadable rest of a ring counts as one sample
   Duplicate,        // a thread born during the attach was sampled twice
   OutsideProcess,   // of a new process, where children are not followed
   NoUserRegisters,  // a kernel thread, or a task past the end of its user life
   UnsupportedAbi,   // a 32-bit task
+  DuringExec,       // the registers are of the program before exec, whose memory is gone
   UnmappedPc,       // the interrupted pc lies in no executable mapping that is known
   ChunkTooSmall,    // its chunk would have been refused: fewer than two samples on every thread
   ChunkNotWritten,  // its chunk could not be written
   ChunkQueueFull,   // writing was so slow that its chunk had to be dropped
 };
-inline constexpr size_t kLossCount = 10;
+inline constexpr size_t kLossCount = 11;
 std::string_view name_of(Loss loss);
 // What happened, in words that finish "lost 7 samples: ".
 std::string_view describe(Loss loss);
@@ -40,7 +41,7 @@ struct SampleFigures {
   uint64_t samples = 0;  // handed to a chunk, with a stack
   uint64_t idle_markers = 0;
   uint64_t unwind_ns = 0;
-  uint64_t on_cpu_ns = 0;  // of all threads, by their switch records
+  uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
 
   uint64_t& loss(Loss which) { return losses[static_cast<size_t>(which)]; }
   uint64_t loss(Loss which) const { return losses[static_cast<size_t>(which)]; }
@@ -65,7 +66,9 @@ struct RunFigures {
   std::vector<std::string> write_errors;
   std::vector<std::string> image_problems;
   std::vector<HotFunction> hottest;  // most samples first
-  size_t threads = 0;                // that were seen
+  bool ran_as_root = false;
+  bool target_is_stopped = false;  // all that was attached to, when the recording ended
+  size_t threads = 0;              // that were seen
   size_t processes = 0;
   size_t images = 0;
   double duration_s = 0;
@@ -78,7 +81,11 @@ struct RunFigures {
   uint64_t samples_failed() const;     // the walk ended early for another cause, or found nothing
   uint64_t samples_lost() const;       // by the kernel
   uint64_t losses_total() const;
-  // Samples taken per second of CPU time that the target's threads used; 0 if that is not known.
+  // CPU time that the target's threads used while they were sampled. By the sampling events, or by
+  // switch records where there are none (a replay): those miss the time around each switch, which
+  // is a fifth of a server that works for 10 us at a time.
+  uint64_t target_cpu_ns() const;
+  // Samples taken per second of that; 0 if it is not known.
   double effective_hz() const;
   // Whether the law holds; `what` says both sides.
   bool law_holds(std::string* what) const;

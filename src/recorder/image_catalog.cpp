@@ -1,5 +1,6 @@
 #include "recorder/image_catalog.h"
 
+#include "elf/function_starts.h"
 #include "symbols/symbol_names.h"
 
 #include <algorithm>
@@ -30,7 +31,9 @@ ChunkImages images_of_chunk(const profile::RawChunk& chunk, const target::ImageS
     if (frame.image >= AnonymousRegions::kFirst) {
       result.regions.try_emplace(frame.image, regions.region(frame.image));
     } else if (!result.files.contains(frame.image)) {
-      result.files.emplace(frame.image, images.image(frame.image));
+      auto image = images.image(frame.image);
+      result.function_starts.emplace(frame.image, image->function_starts());
+      result.files.emplace(frame.image, std::move(image));
     }
   }
   return result;
@@ -87,6 +90,13 @@ std::vector<std::string> SymbolFrameNames::names_of(std::span<const profile::Fra
     name_frames_of(*images_.files.at(image), frames, std::move(indices), names);
   }
   return names;
+}
+
+std::optional<uint64_t> SymbolFrameNames::function_start(const profile::FrameKey& frame) const {
+  const auto found = images_.function_starts.find(frame.image);
+  if (found == images_.function_starts.end() || !found->second) return std::nullopt;
+  const auto start = found->second->start_at(lookup_address(frame));
+  return start ? std::optional(start->value) : std::nullopt;
 }
 
 void SymbolFrameNames::name_frames_of(const target::LoadedImage& image,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -40,19 +41,22 @@ class AnonymousRegions {
 // What one chunk needs, taken from the recording thread's stores when the chunk is cut.
 struct ChunkImages {
   std::unordered_map<uint32_t, std::shared_ptr<const target::LoadedImage>> files;
+  std::unordered_map<uint32_t, std::shared_ptr<const elf::FunctionStarts>> function_starts;
   std::unordered_map<uint32_t, AnonymousRegions::Region> regions;
 };
 
 ChunkImages images_of_chunk(const profile::RawChunk& chunk, const target::ImageStore& images,
                             const AnonymousRegions& regions);
 
-// Names from the images' own symbol tables; the finishing thread's half.
+// Names from the images' own symbol tables, else where functions begin by their CFI; the finishing
+// thread's half.
 class SymbolFrameNames final : public profile::FrameNames {
  public:
   explicit SymbolFrameNames(ChunkImages images);
 
   const profile::ImageFacts& image(uint32_t image) const override;
   std::vector<std::string> names_of(std::span<const profile::FrameKey> frames) override;
+  std::optional<uint64_t> function_start(const profile::FrameKey& frame) const override;
 
  private:
   void name_frames_of(const target::LoadedImage& image, std::span<const profile::FrameKey> frames,

@@ -1,8 +1,11 @@
 #include "recorder/recorder.h"
 
 #include "os/clock.h"
-#include "os/file.h"
+#include "os/errors.h"
 #include "os/priority.h"
+#include "os/privileges.h"
+#include "os/process.h"
+#include "recorder/executable_name.h"
 #include "recorder/register_mapping.h"
 #include "recorder/run_figures.h"
 #include "target/proc.h"
@@ -11,11 +14,8 @@
 #include <array>
 #include <utility>
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace sentry_prof::recorder {
 
@@ -28,14 +28,6 @@ constexpr uint64_t kPollInterval_ns = 100'000'000;
 // is sure to have been handed on.
 constexpr uint64_t kSettled_ns = 10'000'000;
 
-Result<os::Fd> open_pidfd(int pid) {
-  os::Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (fd.is_open()) return fd;
-  const int error = errno;
-  return fail(error == ESRCH ? ErrorCode::Gone : ErrorCode::Io,
-              fmt::format("process {}: {}", pid, os::describe_errno(error)));
-}
-
 // A process that has ended since has no maps any more; its samples say so themselves. But without
 // the right to read maps no sample could be unwound.
 Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWriter* raw_log) {
@@ -44,9 +36,9 @@ Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWrite
   if (snapshot) {
     processes.on_snapshot(*snapshot);
   } else if (snapshot.error().code == ErrorCode::PermissionDenied) {
-    return fail(ErrorCode::PermissionDenied,
-                snapshot.error().message + ". Without its maps no stack can be unwound: run as " +
-                    "root, or with CAP_SYS_PTRACE");
+    return fail(ErrorCode::PermissionDenied, snapshot.error().message +
+                                                 ". Without its maps no stack can be unwound: " +
+                                                 os::how_to_get("CAP_SYS_PTRACE"));
   }
   return {};
 }
@@ -76,7 +68,7 @@ Result<RunResult> Recorder::attach(std::span<const int> pids) {
   if (!run) return tl::unexpected(run.error());
   for (int pid : pids) {
     if (auto ok = target::check_is_profilable(pid); !ok) return tl::unexpected(ok.error());
-    auto pidfd = open_pidfd(pid);
+    auto pidfd = os::open_pidfd(pid);
     if (!pidfd) return tl::unexpected(pidfd.error());
     (*run)->pidfds.push_back(pidfd->get());
     (*run)->own_pidfds.push_back(std::move(*pidfd));
@@ -158,6 +150,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   options.session = options_.session;
   options.main_pid = main_pid;
   options.main_executable = options_.main_executable;
+  options.name_executable = executable_name;
   options.reread_process = [raw_log = options_.raw_log](uint32_t pid) {
     auto snapshot = target::read_process(static_cast<int>(pid));
     if (raw_log != nullptr) raw_log->on_reread(snapshot);
@@ -196,8 +189,7 @@ StopReason Recorder::loop(Recording& recording, const Run& run) {
     recording.on_time(now_ns - kSettled_ns);
     if (options_.raw_log != nullptr) options_.raw_log->on_time(now_ns - kSettled_ns);
     show_progress_({static_cast<double>(now_ns - begin_ns_) / 1e9, recording.figures().samples,
-                    sampler_.stats().lost_samples + sampler_.stats().lost_records,
-                    run.processes.thread_count()});
+                    sampler_.stats().lost_samples, run.processes.thread_count()});
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/path.h"
 #include "os/clock.h"
+#include "recorder/executable_name.h"
 #include "recorder/register_mapping.h"
 
 #include <algorithm>
@@ -16,6 +17,8 @@ constexpr uint32_t kSamplesPerSizeCheck = 256;
 // Maps of a process are read again at most after one second, then two, four ...
 constexpr uint64_t kFirstReread_ns = 1'000'000'000;
 constexpr size_t kMaxRereads = 4096;
+// Processes that have not been sampled since their exec. Their ends may get lost.
+constexpr size_t kMaxExecs = 4096;
 constexpr uint64_t kFreshSample_ns = 300'000'000;
 // A session's release names the build by as much of its build id as people compare.
 constexpr size_t kReleaseBuildIdDigits = 12;
@@ -82,6 +85,10 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   }
   const unwind::ModuleMap& modules = processes_.process(sample.pid).modules;
   unwind::Walk stack = walk(sample, modules);
+  if (is_during_exec(sample, stack)) {
+    ++figures_.loss(Loss::DuringExec);
+    return;
+  }
   if (stack.end == unwind::WalkEnd::UnmappedPc && reread_maps(sample.pid, time_ns)) {
     stack = walk(sample, modules);
   }
@@ -94,12 +101,21 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   keep(time_ns, thread_record(sample.pid, sample.tid, time_ns), sample.tid);
 }
 
+// From the record of an exec until the new program runs, the kernel sets up its memory while the
+// registers are still those of the old one: neither code nor stack is there.
+bool Recording::is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk) {
+  if (execs_.empty()) return false;
+  if (walk.frames.empty() && sample.stack.empty()) return execs_.contains(sample.pid);
+  execs_.erase(sample.pid);
+  return false;
+}
+
 unwind::Walk Recording::walk(const sampling::SampleEvent& sample,
                              const unwind::ModuleMap& modules) {
   const uint64_t begin_ns = os::monotonic_ns();
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
   const unsigned sp = unwind::arch_registers(native_arch()).stack_pointer;
-  const unwind::StackSnapshot stack({registers.get(sp)}, sample.stack);
+  const unwind::StackSnapshot stack({registers.get(sp)}, sample.stack, sample.stack_is_cut);
   const unwind::Walk result = unwinder_.walk(registers, stack, modules);
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
@@ -163,6 +179,8 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   processes_.on_comm(comm.pid, comm.tid, comm.name, comm.is_exec, time_ns);
   if (!comm.is_exec) return;
   end_other_threads(comm.pid, comm.tid, time_ns);
+  if (execs_.size() > kMaxExecs) execs_.clear();
+  execs_.insert(comm.pid);
   if (comm.pid == options_.main_pid) {
     main_image_ = unwind::kNoImage;
     options_.main_executable.clear();
@@ -194,6 +212,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   end_thread(exit.tid, time_ns);
+  execs_.erase(exit.tid);
   processes_.on_exit(exit.pid, exit.tid);
 }
 
@@ -210,6 +229,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {
 void Recording::on_body(uint64_t time_ns, const sampling::LostEvent&) {
   for (auto& [tid, record] : threads_) record.activity.on_records_lost(time_ns);
   rereads_.clear();
+  execs_.clear();
 }
 
 Recording::ThreadRecord& Recording::thread_record(uint32_t pid, uint32_t tid, uint64_t time_ns) {
@@ -265,13 +285,18 @@ void Recording::cut_chunk(uint64_t end_ns) {
 Session Recording::session_of_chunk() {
   Session session = options_.session;
   const auto image = images_.image(main_image());
-  const std::string name =
-      image ? std::string(base_name(image->path())) : processes_.process(options_.main_pid).name;
+  const std::string& comm = processes_.process(options_.main_pid).name;
+  std::string name = comm;
+  if (image) {
+    name = options_.name_executable ? options_.name_executable(image->path(), comm)
+                                    : std::string(base_name(image->path()));
+  }
   if (session.transaction_name.empty()) session.transaction_name = name.empty() ? "unknown" : name;
   if (session.release.empty()) {
-    session.release = session.transaction_name;
+    session.release = release_part(name.empty() ? session.transaction_name : name);
     if (image && !image->identity().code_id.empty()) {
-      session.release = name + "@" + image->identity().code_id.substr(0, kReleaseBuildIdDigits);
+      session.release += '@';
+      session.release += image->identity().code_id.substr(0, kReleaseBuildIdDigits);
     }
   }
   return session;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace sentry_prof::recorder {
@@ -31,6 +32,9 @@ struct RecordingOptions {
   std::string main_executable;  // path; empty for a command that has yet to exec
   // Reads a process's maps again, where its map records seem to have been lost. May be empty.
   std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
+  // What the main program is called (executable_name()), by its path and the process's name; empty:
+  // by its path alone.
+  std::function<std::string(const std::string&, const std::string&)> name_executable;
   // Tells how old a sample is by then; empty: CLOCK_MONOTONIC.
   std::function<uint64_t()> now_ns;
 };
@@ -76,6 +80,7 @@ class Recording final : public sampling::EventSink {
   uint32_t chunk_thread(ThreadRecord& record, uint32_t tid);
   void add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns);
   unwind::Walk walk(const sampling::SampleEvent& sample, const unwind::ModuleMap& modules);
+  bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk);
   bool reread_maps(uint32_t pid, uint64_t time_ns);
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
   void keep(uint64_t time_ns, ThreadRecord& record, uint32_t tid);
@@ -98,6 +103,7 @@ class Recording final : public sampling::EventSink {
     uint64_t back_off_ns = 0;
   };
   std::unordered_map<uint32_t, Reread> rereads_;  // by pid; only where a pc was unmapped
+  std::unordered_set<uint32_t> execs_;            // pids that have not been seen running since
   std::vector<profile::FrameKey> frame_buffer_;
   std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order
   uint64_t chunk_end_ns_;

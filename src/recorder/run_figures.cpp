@@ -23,8 +23,7 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
     if (image->cfi_error().empty()) continue;
     figures.image_problems.push_back(image->path() + ": no unwinding: " + image->cfi_error());
   }
-  // PERF_RECORD_LOST does not say what was lost; samples are by far the largest records.
-  figures.sample.loss(Loss::RingFull) = figures.sampler.lost_samples + figures.sampler.lost_records;
+  figures.sample.loss(Loss::RingFull) = figures.sampler.lost_samples;
   figures.sample.loss(Loss::Undecodable) = figures.sampler.undecodable_samples;
   figures.sample.loss(Loss::Duplicate) = figures.sampler.duplicate_samples;
   figures.sample.loss(Loss::OutsideProcess) = figures.sampler.outside_samples;

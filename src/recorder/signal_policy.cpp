@@ -33,6 +33,11 @@ bool SignalPolicy::ends_recording() {
     }
     has_passed_on_ = true;
     pass_on(*signal);
+    // Somebody wants an end, and the command cannot have heard.
+    if (!signal->is_from_terminal && signals_->is_ignored_by_children(signal->number)) {
+      ending_signal_ = signal->number;
+      return true;
+    }
   }
   return false;
 }

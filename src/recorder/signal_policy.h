@@ -3,6 +3,8 @@
 // Attached: the first one ends the recording; a further one, while the last file is being finished,
 // leaves at once. With a launched command the first one is the command's business: ^C reaches it by
 // the terminal, what was sent to us is passed on. A second one ends the recording, a third leaves.
+// The first ends the recording, too, if the command was started with it ignored (behind a shell's
+// '&').
 // A command that goes on when its recording is over (--duration) still gets what is sent to us.
 #pragma once
 

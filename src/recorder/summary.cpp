@@ -1,7 +1,10 @@
 #include "recorder/summary.h"
 
 #include "base/json_writer.h"
+#include "base/path.h"
 #include "base/utf8.h"
+#include "os/privileges.h"
+#include "recorder/run_notes.h"
 
 #include <algorithm>
 
@@ -106,7 +109,7 @@ void add_hottest(JsonWriter& json, const std::vector<HotFunction>& hottest) {
 
 std::string walk_line(const RunFigures& figures) {
   const uint64_t all = walks(figures);
-  if (all == 0) return "";
+  if (all == 0 || figures.samples_written == 0) return "";
   return fmt::format(
       "  stacks    {:.1f} % complete, {:.1f} % cut at {} bytes, {:.1f} % ended early\n",
       percent(figures.samples_complete(), all), percent(figures.samples_truncated(), all),
@@ -142,9 +145,9 @@ std::string loss_lines(const RunFigures& figures, bool is_verbose) {
 std::string note_lines(const RunFigures& figures) {
   std::string text;
   if (figures.setup.kernel_excluded) {
-    text +=
-        "  note      time in system calls is missing (kernel.perf_event_paranoid forbids it; "
-        "run as root or with CAP_PERFMON)\n";
+    text += fmt::format(
+        "  note      time in system calls is missing (kernel.perf_event_paranoid forbids it; {})\n",
+        os::how_to_get("CAP_PERFMON"));
   }
   if (figures.setup.fell_back_to_cpu_clock) {
     text += "  note      this machine has no cycles counter; cpu-clock was used\n";
@@ -152,11 +155,7 @@ std::string note_lines(const RunFigures& figures) {
   if (!figures.setup.has_switches) {
     text += "  note      this kernel tells of no context switches: sleeping is drawn as work\n";
   }
-  if (figures.sampler.sample_records + figures.samples_lost() == 0) {
-    text +=
-        "  note      nothing was written: the target used too little CPU time to be sampled "
-        "(or became setuid, which ends sampling by an ordinary user)\n";
-  }
+  for (const std::string& note : notes_of(figures)) text += "  note      " + note + '\n';
   return text;
 }
 
@@ -165,7 +164,7 @@ std::string hottest_lines(const RunFigures& figures) {
   std::string text = "  hottest functions (by samples in which they were running)\n";
   for (size_t i = 0; i < std::min(kShownFunctions, figures.hottest.size()); ++i) {
     const HotFunction& hot = figures.hottest[i];
-    const std::string file = hot.code_file.substr(hot.code_file.rfind('/') + 1);
+    const std::string file(base_name(hot.code_file));
     text += fmt::format("    {:5.1f} %  {}{}\n", percent(hot.samples, figures.samples_written),
                         shortened_utf8(printable_utf8(hot.function), kShownName_bytes),
                         file.empty() ? "" : "  [" + printable_utf8(file) + "]");
@@ -190,12 +189,42 @@ std::string problem_lines(const RunFigures& figures, bool is_verbose) {
   return text;
 }
 
+// What follows "17 ".
+std::string_view in_words(unwind::WalkEnd end) {
+  using unwind::WalkEnd;
+  switch (end) {
+    case WalkEnd::Root:
+      return "complete";
+    case WalkEnd::StackTruncated:
+      return "cut: deeper than the bytes that were copied";
+    case WalkEnd::BadMemory:
+      return "ended early: a frame lay outside the thread's stack";
+    case WalkEnd::UnmappedPc:
+      return "ended early: a return address where no code is mapped";
+    case WalkEnd::NoUnwindInfo:
+      return "ended early: code without unwind tables and without a frame pointer";
+    case WalkEnd::BadCfi:
+      return "ended early: damaged unwind tables";
+    case WalkEnd::Unsupported:
+      return "ended early: unwind tables beyond the limits of sentry-prof";
+    case WalkEnd::UnknownRegister:
+      return "ended early: a register was needed that nobody had saved";
+    case WalkEnd::NoProgress:
+      return "ended early: going round in a circle";
+    case WalkEnd::FrameLimit:
+      break;
+  }
+  return "ended early: more frames than sentry-prof follows";
+}
+
 std::string verbose_lines(const RunFigures& figures) {
   std::string text = fmt::format(
-      "  set-up    {}, {} bytes of stack, {} KiB of ring on each of {} CPUs, {} threads attached\n"
+      "  set-up    {}, {} bytes of stack, {} KiB of ring on each of {} CPU{}, {} thread{} "
+      "attached\n"
       "  self      {:.1f} us a sample, of it {:.1f} us unwinding; {} wake-ups; {} MiB at most\n",
       figures.setup.event_name, figures.setup.stack_bytes, figures.setup.ring_bytes_per_cpu / 1024,
-      figures.setup.cpus, figures.setup.threads_attached,
+      figures.setup.cpus, figures.setup.cpus == 1 ? "" : "s", figures.setup.threads_attached,
+      figures.setup.threads_attached == 1 ? "" : "s",
       figures.samples_written == 0
           ? 0.0
           : figures.profiler_cpu_s * 1e6 / static_cast<double>(figures.samples_written),
@@ -205,8 +234,8 @@ std::string verbose_lines(const RunFigures& figures) {
       figures.sampler.wakeups, figures.profiler_peak_rss_bytes >> 20);
   for (size_t i = 1; i < unwind::kWalkEndCount; ++i) {
     if (figures.sample.walk_ends[i] == 0) continue;
-    text += fmt::format("  stacks    {} ended early: {}\n", figures.sample.walk_ends[i],
-                        name_of(static_cast<unwind::WalkEnd>(i)));
+    text += fmt::format("  stacks    {} {}\n", figures.sample.walk_ends[i],
+                        in_words(static_cast<unwind::WalkEnd>(i)));
   }
   return text;
 }
@@ -229,7 +258,7 @@ std::string summary_json(const RunFigures& figures, const std::vector<std::strin
   add_decimal(json, "duration_s", figures.duration_s);
   add_number(json, "requested_hz", figures.requested_hz);
   add_decimal(json, "effective_hz", figures.effective_hz());
-  add_decimal(json, "target_cpu_s", static_cast<double>(figures.sample.on_cpu_ns) / 1e9);
+  add_decimal(json, "target_cpu_s", static_cast<double>(figures.target_cpu_ns()) / 1e9);
   add_setup(json, figures.setup);
   add_own_cost(json, figures);
   add_hottest(json, figures.hottest);
@@ -241,16 +270,19 @@ std::string summary_json(const RunFigures& figures, const std::vector<std::strin
 std::string summary_text(const RunFigures& figures, const std::vector<std::string>& files,
                          bool is_verbose) {
   std::string text = fmt::format(
-      "sentry-prof: {} samples in {:.1f} s, {} thread{} of {} process{}, {:.1f} Hz\n",
+      "sentry-prof: {} samples in {:.1f} s, {} thread{} of {} process{}{}\n",
       figures.samples_written, figures.duration_s, figures.threads, figures.threads == 1 ? "" : "s",
-      figures.processes, figures.processes == 1 ? "" : "es", figures.effective_hz());
+      figures.processes, figures.processes == 1 ? "" : "es",
+      figures.samples_written == 0 ? "" : fmt::format(", {:.1f} Hz", figures.effective_hz()));
   text += walk_line(figures);
   text += loss_lines(figures, is_verbose);
   text += note_lines(figures);
   text += problem_lines(figures, is_verbose);
   if (is_verbose) text += verbose_lines(figures);
   text += hottest_lines(figures);
-  for (const std::string& file : files) text += fmt::format("  wrote     {}\n", file);
+  for (const std::string& file : files) {
+    text += fmt::format("  wrote     {}\n", printable_utf8(file));
+  }
   return text;
 }
 

@@ -27,10 +27,12 @@ struct EventChoices {
   bool counts_lost = true;             // Linux 6.0
 };
 
-// What read(2) gives of a sampling event that counts what it lost, those of all threads and
-// processes that inherited it included: the kernel counts at the first of the family.
+// What read(2) gives of a sampling event, summed up over all threads and processes that inherited
+// it, the ended ones included.
 struct EventCount {
-  uint64_t value, lost;
+  uint64_t value;
+  uint64_t time_running_ns;  // for which its threads were on its CPU
+  uint64_t lost;             // only with EventChoices::counts_lost
 };
 
 // Takes samples; enabled from its opening on.

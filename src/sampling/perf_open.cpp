@@ -33,9 +33,9 @@ Error permission_error(int error_number) {
   if (error_number == EACCES && paranoid && *paranoid > 2) {
     return {
         ErrorCode::PermissionDenied,
-        fmt::format("perf_event_open: permission denied (kernel.perf_event_paranoid is {}). Run "
-                    "as root, or: sysctl kernel.perf_event_paranoid=2",
-                    level)};
+        fmt::format("perf_event_open: permission denied (kernel.perf_event_paranoid is {}). {}, "
+                    "or: sysctl kernel.perf_event_paranoid=2",
+                    level, ::geteuid() == 0 ? "Add CAP_PERFMON to the container" : "Run as root")};
   }
   return {
       ErrorCode::PermissionDenied,

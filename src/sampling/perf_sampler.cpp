@@ -22,7 +22,6 @@ namespace {
 constexpr uint64_t kPublishSlackNs = 2'000'000;
 // Space is given back to the kernel in steps of this during a drain, not only at its end.
 constexpr uint64_t kReleaseBytes = 256 * 1024;
-constexpr uint64_t kMaxRecordBytes = 64 * 1024;  // perf_event_header::size is a u16
 
 // The process that an event belongs to, nothing for those of a ring.
 std::optional<uint32_t> pid_of(const Event& event) {
@@ -57,7 +56,6 @@ class PerfSampler final : public Sampler, private RecordSink {
   void begin_reading(std::span<const pid_t> pids);
   void on_record(size_t ring, uint64_t time_ns, Bytes record) override;
   void on_consumed(size_t ring) override;
-  void notice_full_rings();
   RecordFate fate_of(const DecodedRecord& decoded);
   bool is_outside(const Event& event) const;
   bool is_duplicate(const SampleEvent& sample, uint64_t identifier);
@@ -73,7 +71,6 @@ class PerfSampler final : public Sampler, private RecordSink {
   RingMerge merge_;
   DuplicateFilter duplicates_;
   RecordCounter counter_;
-  bool was_a_ring_full_ = false;
   EventSink* sink_ = nullptr;  // only during drain()
   uint64_t last_time_ns_ = 0;
 };
@@ -102,7 +99,6 @@ void PerfSampler::drain(EventSink& sink, bool is_final) {
   // The time before the heads: what is older than it is then before the heads.
   const uint64_t limit_ns =
       is_final ? std::numeric_limits<uint64_t>::max() : os::monotonic_ns() - kPublishSlackNs;
-  notice_full_rings();
   if (!is_final) ++counter_.stats().wakeups;
   std::span<PerfRing> rings = attachment_.rings();
   for (size_t i = 0; i < readers_.size(); ++i) {
@@ -165,22 +161,12 @@ void PerfSampler::tell_malformed(RingReader& reader) {
   for (uint64_t i = 0; i < count; ++i) sink_->on_event({last_time_ns_, UndecodableEvent{}});
 }
 
-// The kernel tells of a loss only before the next record that finds room, which may never come.
-void PerfSampler::notice_full_rings() {
-  for (const PerfRing& ring : attachment_.rings()) {
-    const uint64_t used_bytes = ring.load_head() - ring.load_tail();
-    if (used_bytes + kMaxRecordBytes > ring.data().size()) was_a_ring_full_ = true;
-  }
-}
-
 void PerfSampler::stop() {
   ThreadEvents* events = attachment_.events();
   if (events == nullptr) return;
-  notice_full_rings();
-  // Only then, since asking thousands of events takes some 10 ms.
-  if (was_a_ring_full_ || counter_.stats().lost_samples != 0) {
-    counter_.set_lost_by_events(events->end_and_count_lost());
-  }
+  const EventTotals totals = events->end_and_read();
+  counter_.set_lost_by_events(totals.lost);
+  counter_.stats().on_cpu_ns = totals.on_cpu_ns;
   // Pausing ends all at one moment; closing thousands of events takes some 10 ms as well.
   for (PerfRing& ring : attachment_.rings()) ring.pause();
   events->close_sampling();

@@ -202,16 +202,17 @@ UserRegisters read_registers(const RecordLayout& layout, ByteReader& in) {
 
 // The kernel reserves `size` bytes, fills some, and says behind them how many (dyn_size): what
 // follows those is left over from an earlier lap of the ring.
-Bytes read_stack(ByteReader& in) {
+void read_stack(ByteReader& in, SampleEvent& sample) {
   const uint64_t size = in.u64();
-  if (size == 0) return {};
+  if (size == 0) return;
   Bytes reserved = in.bytes(size);
   const uint64_t filled = in.u64();
   if (!in.ok() || filled > size) {
     in.set_failed();
-    return {};
+    return;
   }
-  return reserved.first(static_cast<size_t>(filled));
+  sample.stack = reserved.first(static_cast<size_t>(filled));
+  sample.stack_is_cut = filled == size;
 }
 
 // Read from the front only: kernels since about 6.7 may leave padding at the end of a sample.
@@ -230,7 +231,7 @@ void decode_sample(const RecordLayout& layout, const RecordHeader& header, Bytes
   }
   ByteReader rest(record.subspan(layout.sample_fixed_bytes()), std::endian::native);
   if (layout.has_registers()) sample.registers = read_registers(layout, rest);
-  if (layout.has_stack()) sample.stack = read_stack(rest);
+  if (layout.has_stack()) read_stack(rest, sample);
   if (!rest.ok()) return mark_undecodable(decoded, header.type);
   decoded.event.body = sample;
 }

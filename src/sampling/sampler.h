@@ -60,7 +60,10 @@ struct SamplerStats {
       0;  // a thread born during the attach that was both inherited and opened
   uint64_t outside_samples = 0;   // of new processes, where children are not followed
   uint32_t cpus_not_sampled = 0;  // online at stop(), but not when the sampler was attached
-  uint64_t wakeups = 0;           // calls of drain() that were not final
+  // CPU time of all threads while they were sampled, those that have ended included. Known after
+  // stop(): by the clock that the kernel takes samples by; 0: not known.
+  uint64_t on_cpu_ns = 0;
+  uint64_t wakeups = 0;  // calls of drain() that were not final
 };
 
 // One recording's source of events. Single-threaded. Construction opens nothing.

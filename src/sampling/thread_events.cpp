@@ -3,17 +3,22 @@
 #include "sampling/perf_open.h"
 
 #include <cerrno>
+#include <cstddef>
 
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace sentry_prof::sampling {
 namespace {
 
-// Nothing where the kernel does not count losses: read(2) gives less then.
-std::optional<uint64_t> read_lost(const os::Fd& event) {
+void add_count(const os::Fd& event, EventTotals& totals) {
   EventCount count{};
-  if (::read(event.get(), &count, sizeof count) != sizeof count) return std::nullopt;
-  return count.lost;
+  const ssize_t size_bytes = ::read(event.get(), &count, sizeof count);
+  if (size_bytes >= static_cast<ssize_t>(offsetof(EventCount, lost))) {
+    totals.on_cpu_ns += count.time_running_ns;
+  }
+  // read(2) gives less where the kernel does not count losses.
+  if (size_bytes == sizeof count) totals.lost = totals.lost.value_or(0) + count.lost;
 }
 
 }  // namespace
@@ -82,7 +87,9 @@ void ThreadEvents::close_late_event(uint64_t identifier) {
   const EventPlaces event = late->second;
   late_events_.erase(late);
   if (event.sampling_index < sampling_.size()) {
-    lost_by_closed_ += read_lost(sampling_[event.sampling_index]).value_or(0);
+    EventTotals closed;
+    add_count(sampling_[event.sampling_index], closed);
+    lost_by_closed_ += closed.lost.value_or(0);
     sampling_[event.sampling_index].reset();
   }
   if (event.side_band_index && *event.side_band_index < side_band_.size()) {
@@ -90,14 +97,15 @@ void ThreadEvents::close_late_event(uint64_t identifier) {
   }
 }
 
-std::optional<uint64_t> ThreadEvents::end_and_count_lost() {
-  std::optional<uint64_t> total;
+EventTotals ThreadEvents::end_and_read() {
+  EventTotals totals;
   for (const os::Fd& event : sampling_) {
     if (!event.is_open()) continue;
     ::ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0);
-    if (const auto lost = read_lost(event)) total = total.value_or(lost_by_closed_) + *lost;
+    add_count(event, totals);
   }
-  return total;
+  if (totals.lost) *totals.lost += lost_by_closed_;
+  return totals;
 }
 
 void ThreadEvents::close_all() {

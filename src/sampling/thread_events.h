@@ -23,6 +23,13 @@ struct ThreadAttrs {
   perf_event_attr sampling{};
 };
 
+// What all sampling events counted.
+struct EventTotals {
+  // Late events that doubled others included; nothing where the kernel does not count losses.
+  std::optional<uint64_t> lost;
+  uint64_t on_cpu_ns = 0;
+};
+
 class ThreadEvents {
  public:
   // A thread found late may have inherited events as well; see DuplicateFilter.
@@ -36,10 +43,9 @@ class ThreadEvents {
   int open_thread(pid_t tid, const ThreadAttrs& attrs, const OnLateEvent& on_late_event);
   // Closes what the late event with this identifier and its side band doubled.
   void close_late_event(uint64_t identifier);
-  // Ends the sampling events and sums up what they lost, those closed before included. Nothing
-  // where the kernel does not count it. To be called before rings are paused, which loses samples
-  // as well.
-  std::optional<uint64_t> end_and_count_lost();
+  // Ends the sampling events and sums up what they counted. To be called before rings are paused,
+  // which loses samples as well.
+  EventTotals end_and_read();
   // No more samples. Inherited events end with the one they come from.
   void close_sampling() { sampling_.clear(); }
   void close_all();

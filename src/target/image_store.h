@@ -65,6 +65,8 @@ class LoadedImage final : public unwind::CfiSource {
 
   // Recording thread only: loads the CFI on first use.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
+  // Recording thread only; what it gives is for any thread. Null if no walk needed the CFI so far.
+  std::shared_ptr<const elf::FunctionStarts> function_starts() const;
   // Why there is no CFI (any more), for the summary; empty if it loaded or was not needed yet.
   const std::string& cfi_error() const { return cfi_error_; }
 

@@ -34,6 +34,10 @@ unwind::RowStatus LoadedImage::row_at(LinkAddress pc, unwind::Row& row) const {
   return pay_for_cfi() ? status : unwind::RowStatus::NoCfi;
 }
 
+std::shared_ptr<const elf::FunctionStarts> LoadedImage::function_starts() const {
+  return cfi_ == nullptr ? nullptr : cfi_->function_starts();
+}
+
 // The first look-ups may make indexes. What cannot be paid for is given back, and with it what the
 // row points to.
 bool LoadedImage::pay_for_cfi() const {

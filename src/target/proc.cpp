@@ -3,6 +3,7 @@
 #include "os/clock.h"
 #include "os/fd.h"
 #include "os/file.h"
+#include "os/privileges.h"
 #include "os/proc_text.h"
 #include "os/process.h"
 
@@ -86,9 +87,11 @@ Result<void> check_owner(int pid, const os::ProcStatus& status) {
   if (is_ours || may_look_at_others()) return {};
   const uint32_t other = ids[0] != self ? ids[0] : ids[1] != self ? ids[1] : ids[2];
   return fail(ErrorCode::PermissionDenied,
-              fmt::format("{} runs as another user ({}). Run sentry-prof as root: sudo sentry-prof "
-                          "record -p {}",
-                          described(pid), user_name(other), pid));
+              fmt::format("{} runs as another user ({}). {}", described(pid), user_name(other),
+                          self == 0 ? "To look at it, " + os::how_to_get("CAP_SYS_PTRACE")
+                                    : fmt::format("Run sentry-prof as root: sudo sentry-prof "
+                                                  "record -p {}",
+                                                  pid)));
 }
 
 bool has_ended(int pid, int tid) {

@@ -10,13 +10,16 @@
 namespace sentry_prof::unwind {
 
 // `bytes` holds the target's memory from `begin` (the stack pointer at the interrupt) upward. The
-// bytes stay where the caller has them, normally in the kernel's ring; nothing is copied.
+// bytes stay where the caller has them, normally in the kernel's ring; nothing is copied. `is_cut`:
+// as much was copied as was asked for, so the stack may go on behind; else its memory ends there.
 class StackSnapshot {
  public:
-  StackSnapshot(RuntimeAddress begin, Bytes bytes) : begin_(begin.value), bytes_(bytes) {}
+  StackSnapshot(RuntimeAddress begin, Bytes bytes, bool is_cut = true)
+      : begin_(begin.value), bytes_(bytes), is_cut_(is_cut) {}
 
   RuntimeAddress begin() const { return {begin_}; }
   size_t size_bytes() const { return bytes_.size(); }
+  bool is_cut() const { return is_cut_; }
 
   // Reads a little-endian word. False if any byte of it lies outside the snapshot.
   [[nodiscard]] bool read_u64(RuntimeAddress address, uint64_t& value) const {
@@ -44,6 +47,7 @@ class StackSnapshot {
  private:
   uint64_t begin_;
   Bytes bytes_;
+  bool is_cut_;
 };
 
 }  // namespace sentry_prof::unwind

@@ -12,6 +12,11 @@ namespace {
 // seldom exceeds the default size of a stack (8 MiB, RLIMIT_STACK). Farther away is elsewhere.
 constexpr uint64_t kStackReach_bytes = 16u << 20;
 
+// The same where only a frame pointer leads beyond the snapshot. It is no more than a guess that
+// the register holds one, or one of this stack (Go's runtime calls from one stack to another with
+// the register as it was); frames of functions that are written to be walked so are small.
+constexpr uint64_t kFramePointerReach_bytes = 64u << 10;
+
 // From a signal frame up to the code that it interrupted, on the same stack: the red zone and the
 // saved vector state, 11 KiB with AMX. A longer way leads to another stack.
 constexpr uint64_t kSignalFrameReach_bytes = 16u << 10;
@@ -182,9 +187,15 @@ class Walker {
     if (!stack_.read_u64({slot}, return_address)) return ends_outside({slot});
     if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
     if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
+    if (is_nobody(return_address)) return ends(WalkEnd::Root);
     move_to_caller(return_address, cfa, FrameOrigin::Cfi);
     return Step::Continues;
   }
+
+  // The unwind information leads to a return address of zero, where no caller can be: Linux maps
+  // nothing there (vm.mmap_min_addr). Runtimes that lay out first frames by hand end them so (Go's
+  // goroutines, coroutines), and debuggers take it for the outermost frame, too.
+  bool is_nobody(uint64_t return_address) const { return without_signature(return_address) == 0; }
 
   void load_frame_pointer(uint64_t slot) {
     if (stack_.read_u64({slot}, cursor_.fp)) {
@@ -218,7 +229,7 @@ class Walker {
   // Why a word outside the snapshot could not be read.
   Step ends_outside(RuntimeAddress address) {
     const bool was_cut =
-        !has_left_snapshot_ && stack_.is_beyond_end(address) &&
+        stack_.is_cut() && !has_left_snapshot_ && stack_.is_beyond_end(address) &&
         address.value - stack_.begin().value <= stack_.size_bytes() + kStackReach_bytes;
     return ends(was_cut ? WalkEnd::StackTruncated : WalkEnd::BadMemory);
   }
@@ -272,6 +283,9 @@ class Walker {
     if (is_over_signal_frame ? !may_jump_to(sp) : !is_progress(sp)) {
       return ends(WalkEnd::NoProgress);
     }
+    if (!is_over_signal_frame && is_nobody(caller.get(names_.program_counter))) {
+      return ends(WalkEnd::Root);
+    }
     registers_ = caller;
     cursor_.fp = caller.get(names_.frame_pointer);
     cursor_.fp_is_known = caller.is_known(names_.frame_pointer);
@@ -313,8 +327,9 @@ class Walker {
   // A frame pointer close above the snapshot is the stack's, which was cut; else it is no frame
   // pointer.
   Step ends_outside_frame_pointer(RuntimeAddress address) {
+    const bool is_near = address.value - cursor_.sp <= kFramePointerReach_bytes;
     ends_outside(address);
-    return ends(end_ == WalkEnd::StackTruncated ? end_ : WalkEnd::NoUnwindInfo);
+    return ends(is_near && end_ == WalkEnd::StackTruncated ? end_ : WalkEnd::NoUnwindInfo);
   }
 
   const Arch arch_;

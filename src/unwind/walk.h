@@ -25,9 +25,9 @@ std::string_view name_of(FrameOrigin origin);
 
 // Why a walk ended. Root is the only complete one.
 enum class WalkEnd : uint8_t {
-  Root,  // the thread's outermost frame: undefined return address, the ELF entry point, or a
-         // frame pointer of 0 where no CFI is
-  StackTruncated,   // the next word lies beyond the copied bytes
+  Root,  // the thread's outermost frame: undefined return address, one of 0 by a row, the ELF entry
+         // point, or a frame pointer of 0 where no CFI is
+  StackTruncated,   // the next word lies beyond the copied bytes, and the copy was cut
   BadMemory,        // the next word lies elsewhere outside the snapshot
   UnmappedPc,       // a pc that no executable mapping holds
   NoUnwindInfo,     // no CFI, and the frame pointer leads nowhere

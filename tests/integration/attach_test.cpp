@@ -165,6 +165,8 @@ TEST_CASE("A program in another mount namespace is found though its path leads n
   check_is_spin(recording.profile());
   const LoadedImage* image = image_of_leaf(recording.profile(), "alpha");
   REQUIRE(image != nullptr);
-  CHECK(image->code_file == directory.file("spin_inside"));
+  // Where this test runs in a chroot, /proc/PID/maps puts that directory in front for a process of
+  // another namespace.
+  CHECK(image->code_file.ends_with(directory.file("spin_inside")));
   CHECK(image->debug_id == identity_by_the_documented_rule(target_path("spin")).debug_id);
 }

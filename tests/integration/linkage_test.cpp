@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <vector>
 
 using namespace sentry_prof::testing;
 
@@ -30,8 +32,24 @@ void check_identity(const LoadedProfile& profile, const std::string& name) {
   CHECK(image_of(profile, name).code_id == expected.code_id);
 }
 
+double margin_of(const LoadedProfile& profile) {
+  return 0.01 + 3 / std::sqrt(static_cast<double>(profile.busy_samples().size()));
+}
+
+// Largest first.
+std::vector<double> shares_of_leaves(const LoadedProfile& profile) {
+  std::map<std::string, double> counts;
+  for (const LoadedSample* sample : profile.busy_samples()) ++counts[profile.leaf(*sample)];
+  std::vector<double> shares;
+  for (const auto& [name, count] : counts) {
+    shares.push_back(count / static_cast<double>(profile.busy_samples().size()));
+  }
+  std::sort(shares.rbegin(), shares.rend());
+  return shares;
+}
+
 void check_shares(const LoadedProfile& profile) {
-  const double margin = 0.01 + 3 / std::sqrt(static_cast<double>(profile.busy_samples().size()));
+  const double margin = margin_of(profile);
   CHECK(profile.share_containing("alpha") == Approx(0.6).margin(margin));
   CHECK(profile.share_containing("beta") == Approx(0.3).margin(margin));
   CHECK(profile.share_containing("gamma") == Approx(0.1).margin(margin));
@@ -93,4 +111,16 @@ TEST_CASE("A stripped program has whole stacks of module names and offsets", "[l
     return count >= 3;  // alpha, spin_rounds, main
   };
   CHECK(profile.share_of_samples(is_three_of_spin) > 0.9);
+}
+
+TEST_CASE("A stripped program's functions are named each by its begin", "[linkage]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_variant(directory, "spin_stripped");
+  const LoadedProfile& profile = recording.profile();
+  const std::vector<double> shares = shares_of_leaves(profile);
+  REQUIRE(shares.size() >= 3);
+  CHECK(shares[0] == Approx(0.6).margin(margin_of(profile)));
+  CHECK(shares[1] == Approx(0.3).margin(margin_of(profile)));
+  CHECK(shares[2] == Approx(0.1).margin(margin_of(profile)));
 }

@@ -1,6 +1,7 @@
-// gcc -O2 -static. The handler interrupts `fault` at its first instruction: looked up at pc - 1,
-// the frame would be another function's.
-#include <signal.h>
+// gcc -O2 -static -nostdlib -ffreestanding. The handler interrupts `fault` at its first
+// instruction: looked up at pc - 1, the frame would be another function's.
+#include "signal_return.h"
+
 __asm__(
     ".text\n.type other,@function\nother: .cfi_startproc\n sub $72,%rsp\n .cfi_adjust_cfa_offset "
     "72\n ud2\n"
@@ -12,7 +13,7 @@ static void handler(int number) {
   __asm__ volatile("int3");
 }
 int main(void) {
-  signal(SIGILL, handler);
+  handle_signal(SIGILL, handler, 0);
   fault();
   return 0;
 }

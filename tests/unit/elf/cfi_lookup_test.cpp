@@ -2,6 +2,7 @@
 #include "cfi_builder.h"
 #include "elf/cfi_index.h"
 #include "elf/cfi_search_table.h"
+#include "elf/function_starts.h"
 #include "support/catch2.h"
 
 using namespace sentry_prof;
@@ -88,6 +89,35 @@ TEST_CASE("FDEs are found by .eh_frame_hdr, and no index is made until an addres
   CHECK(table.memory_bytes() == memory_bytes);
   check_three_fdes(table);
   CHECK(table.memory_bytes() == memory_bytes + 3 * 16);
+}
+
+TEST_CASE(
+    "Function starts are those of the FDEs, by the table or the index, beyond the table's life") {
+  const ThreeFdes fdes;
+  const auto starts_after = [&](const elf::CfiSection& header, uint64_t asked_pc) {
+    const CfiTable table = fdes.table(header);
+    cfa_offset_at(table, asked_pc);
+    return table.function_starts();
+  };
+  const elf::CfiSection header = header_of(fdes.entries());
+  for (const auto& starts :
+       {starts_after(header, 0x1000), starts_after(header, 0x1200), starts_after({}, 0x1000)}) {
+    CHECK(starts->start_at({0x1000}) == LinkAddress{0x1000});
+    CHECK(starts->start_at({0x10ff}) == LinkAddress{0x1000});
+    CHECK(starts->start_at({0x1100}) == LinkAddress{0x1100});
+    CHECK(starts->start_at({0x13ff}) == LinkAddress{0x1300});
+    for (const uint64_t pc : {0x0fff, 0x1200, 0x12ff, 0x1400}) {
+      CHECK_FALSE(starts->start_at({pc}).has_value());
+    }
+  }
+}
+
+TEST_CASE("Function starts of a table that was never asked: what the linker's table knows") {
+  const ThreeFdes fdes;
+  CHECK_FALSE(fdes.table().function_starts()->start_at({0x1000}).has_value());
+  const auto starts = fdes.table(header_of({{0x1000, fdes.first}})).function_starts();
+  CHECK(starts->start_at({0x1010}) == LinkAddress{0x1000});
+  CHECK_FALSE(starts->start_at({0x1310}).has_value());
 }
 
 TEST_CASE(".eh_frame_hdr may have other encodings") {

@@ -262,3 +262,15 @@ TEST_CASE("A directory that others may write to is told, unless it is sticky") {
   ::chmod(scratch.path().c_str(), 01777);
   CHECK_FALSE(os::others_can_replace(scratch / "out.json"));
 }
+
+TEST_CASE("A directory is made once, and not those above it") {
+  const ScratchDirectory directory;
+  const std::string wanted = directory / "profiles/";
+  CHECK(os::make_directory(wanted));
+  CHECK(std::filesystem::is_directory(wanted));
+  CHECK(os::make_directory(wanted));
+  const auto deeper = os::make_directory(directory / "no/profiles/");
+  REQUIRE_FALSE(deeper);
+  CHECK(deeper.error().code == ErrorCode::NotFound);
+  CHECK(deeper.error().message.find("Create the directory first") != std::string::npos);
+}

@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/limits.h"
+#include "os/privileges.h"
 #include "os/signals.h"
 #include "os/standard_streams.h"
 #include "os/system_info.h"
@@ -39,6 +40,24 @@ TEST_CASE("SIGHUP stays ignored under nohup") {
           if (!signals) return 1;
           ::kill(::getpid(), SIGHUP);
           return signals->take() ? 2 : 0;
+        }) == 0);
+}
+
+TEST_CASE(
+    "SIGINT is heard behind a shell's '&', which ignores it, and the command gets it ignored") {
+  CHECK(status_of_child([] {
+          ::signal(SIGINT, SIG_IGN);
+          const auto signals = os::SignalSet::install();
+          if (!signals) return 1;
+          ::kill(::getpid(), SIGINT);
+          const auto taken = signals->take();
+          if (!taken || taken->number != SIGINT) return 2;
+          if (!signals->is_ignored_by_children(SIGINT)) return 3;
+          if (signals->is_ignored_by_children(SIGTERM)) return 4;
+          os::restore_signals_for_exec();
+          struct sigaction action {};
+          ::sigaction(SIGINT, nullptr, &action);
+          return action.sa_handler == SIG_IGN ? 0 : 5;
         }) == 0);
 }
 
@@ -97,6 +116,16 @@ TEST_CASE("die_by_signal ends by that signal, blocked or ignored as it may be") 
   CHECK(WTERMSIG(status) == SIGINT);
 }
 
+TEST_CASE("Writing to a standard output that was closed is an error") {
+  CHECK(status_of_child([] {
+          if (!os::is_writable(STDOUT_FILENO)) return 1;
+          ::close(STDOUT_FILENO);
+          if (os::is_writable(STDOUT_FILENO) || !os::ensure_standard_fds()) return 2;
+          if (os::is_writable(STDOUT_FILENO)) return 3;
+          return ::write(STDOUT_FILENO, "x", 1) == -1 && errno == EBADF ? 0 : 4;
+        }) == 0);
+}
+
 TEST_CASE("Closed standard streams are opened as /dev/null") {
   CHECK(status_of_child([] {
           for (int fd = 0; fd <= 2; ++fd) ::close(fd);
@@ -128,6 +157,29 @@ TEST_CASE("A process is known by its user and by a descriptor while it lives") {
   CHECK_FALSE(os::effective_uid_of(gone));
   REQUIRE_FALSE(os::open_pidfd(gone));
   CHECK(os::open_pidfd(gone).error().code == ErrorCode::Gone);
+}
+
+TEST_CASE("A process that SIGSTOP stopped is known to be") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  REQUIRE(::waitpid(child, nullptr, WUNTRACED) == child);
+  CHECK(os::is_stopped(child));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK_FALSE(os::is_stopped(child));
+  CHECK_FALSE(os::is_stopped(::getpid()));
+}
+
+TEST_CASE("Advice to run as root is not for root") {
+  CHECK(status_of_child([] {
+          const bool is_root = ::geteuid() == 0;
+          if (os::how_to_get("CAP_X").starts_with("run as root") == is_root) return 1;
+          if (is_root && ::setuid(65534) != 0) return 2;
+          return os::how_to_get("CAP_X") == "run as root, or with CAP_X" ? 0 : 3;
+        }) == 0);
 }
 
 TEST_CASE("The limit of open files is raised up to the hard one") {

@@ -36,8 +36,14 @@ class FakeNames final : public FrameNames {
     return result;
   }
 
+  std::optional<uint64_t> function_start(const FrameKey& frame) const override {
+    const auto it = start_by_pc.find(frame.pc);
+    return it == start_by_pc.end() ? std::nullopt : std::optional(it->second);
+  }
+
   std::map<uint32_t, ImageFacts> images;
   std::map<uint64_t, std::string> by_pc, by_return_address;
+  std::map<uint64_t, uint64_t> start_by_pc;
 
  private:
   std::string name_of(const FrameKey& frame) const {
@@ -101,6 +107,23 @@ TEST_CASE("Frames without a name say where they are") {
   CHECK(profile.images.size() == 1);  // anonymous memory is no debug image
   CHECK(profile.frames[1].image == Frame::kNoImage);
   CHECK(profile.frames[1].instruction_addr == kLibraryAt + 0x100080);
+}
+
+TEST_CASE("Frames without a name are called by their function's begin, and stay where they are") {
+  Fixture f;
+  f.names.start_by_pc = {{0x400123, 0x400100}, {0x400145, 0x400100}, {0x400200, 0x3fffff}};
+  f.names.by_pc[0x400300] = "work";
+  f.names.start_by_pc[0x400300] = 0x400280;
+  const uint32_t thread = f.builder.thread(10, 10, 0);
+  f.sample(1500, thread, {leaf(kLibrary, 0x400123), caller(kLibrary, 0x400145)});
+  f.sample(1600, thread, {leaf(kLibrary, 0x400300), caller(kLibrary, 0x400200)});
+  const Profile profile = f.finish();
+  CHECK(functions(profile, 1) ==
+        std::vector<std::string>{"libfoo.so.1+0x100", "libfoo.so.1+0x100"});
+  // A begin below the image is none.
+  CHECK(functions(profile, 2) == std::vector<std::string>{"work", "libfoo.so.1+0x200"});
+  CHECK(profile.frames[0].instruction_addr == kLibraryAt + 0x123);
+  CHECK(profile.frames[1].instruction_addr == kLibraryAt + 0x145);
 }
 
 TEST_CASE("Frames at one address are one, unless they have two names") {

@@ -11,7 +11,7 @@ namespace {
 RunFigures consistent_figures() {
   RunFigures figures;
   figures.sampler.sample_records = 100;
-  figures.sampler.lost_records = 7;
+  figures.sampler.lost_samples = 7;
   figures.sample.loss(Loss::RingFull) = 7;
   figures.sample.loss(Loss::UnmappedPc) = 2;
   figures.sample.loss(Loss::ChunkTooSmall) = 1;
@@ -52,6 +52,14 @@ TEST_CASE("The effective rate is samples by CPU time, and zero where that is not
   CHECK(figures.effective_hz() == 101);
 }
 
+TEST_CASE("CPU time is what the sampling events say, rather than what switch records do") {
+  RunFigures figures;
+  figures.sample.on_cpu_ns = 16;
+  CHECK(figures.target_cpu_ns() == 16);
+  figures.sampler.on_cpu_ns = 20;
+  CHECK(figures.target_cpu_ns() == 20);
+}
+
 TEST_CASE("The summary JSON names every loss") {
   const std::string json = summary_json(consistent_figures(), {"a.json"});
   for (size_t i = 0; i < kLossCount; ++i) {
@@ -65,4 +73,32 @@ TEST_CASE("The printed summary tells a loss and what to do about it") {
   const std::string text = summary_text(consistent_figures(), {}, false);
   CHECK(text.find("7 samples: the kernel's buffers were full") != std::string::npos);
   CHECK(text.find("perf_event_mlock_kb") != std::string::npos);
+}
+
+TEST_CASE("Without samples no rate and no shares are printed") {
+  RunFigures figures;
+  figures.sample.walk_ends[static_cast<size_t>(WalkEnd::Root)] = 1;
+  figures.sample.loss(Loss::ChunkTooSmall) = 1;
+  figures.sampler.sample_records = 1;
+  const std::string text = summary_text(figures, {}, false);
+  CHECK(text.find("0 samples in") != std::string::npos);
+  CHECK(text.find(" Hz") == std::string::npos);
+  CHECK(text.find('%') == std::string::npos);
+}
+
+TEST_CASE("The verbose summary says in words why stacks ended") {
+  RunFigures figures;
+  figures.setup.threads_attached = 1;
+  figures.sample.walk_ends.fill(3);
+  const std::string text = summary_text(figures, {}, true);
+  CHECK(text.find(" 1 thread attached") != std::string::npos);
+  CHECK(text.find("3 cut: deeper than the bytes that were copied") != std::string::npos);
+  CHECK(text.find("3 ended early: damaged unwind tables") != std::string::npos);
+  CHECK(text.find('_') == std::string::npos);
+}
+
+TEST_CASE("A file's name is printed without its control characters") {
+  const std::string text = summary_text(consistent_figures(), {"a\x1b[31m.json"}, false);
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("[31m.json") != std::string::npos);
 }

@@ -54,13 +54,17 @@ struct Fixture {
     options.register_mask = kRegisterMask;
     options.main_pid = kPid;
     recording.emplace(std::move(options), processes, images, *finisher, 1 * kSecond_ns);
+    map_code(1 * kSecond_ns, kCode);
+    recording->on_event({1 * kSecond_ns, CommEvent{kPid, kPid, false, "worker"}});
+  }
+
+  void map_code(uint64_t time_ns, uint64_t begin) {
     MapEvent map;
     map.pid = map.tid = kPid;
-    map.begin = {kCode};
+    map.begin = {begin};
     map.size_bytes = kCode_bytes;
     map.path = "//anon";
-    recording->on_event({1 * kSecond_ns, map});
-    recording->on_event({1 * kSecond_ns, CommEvent{kPid, kPid, false, "worker"}});
+    recording->on_event({time_ns, map});
   }
 
   // A thread interrupted at `pc`, called from kCode + 0x100 by way of the frame pointer.
@@ -76,6 +80,16 @@ struct Fixture {
     event.tid = tid;
     event.registers = {true, false, std::as_bytes(std::span(words))};
     event.stack = std::as_bytes(std::span(stack));
+    ++records_seen;
+    recording->on_event({time_ns, event});
+  }
+
+  // As the kernel takes it while exec has taken down the old program's memory.
+  void sample_in_exec(uint64_t time_ns, uint64_t old_pc) {
+    const std::array<uint64_t, 3> words = {kStack, kStack, old_pc};
+    SampleEvent event;
+    event.pid = event.tid = kPid;
+    event.registers = {true, false, std::as_bytes(std::span(words))};
     ++records_seen;
     recording->on_event({time_ns, event});
   }
@@ -130,6 +144,23 @@ TEST_CASE("Samples become stacks, leaf first, on a named thread") {
   CHECK(profile.frames[stack[1]].instruction_addr == kCode + 0x100);
   REQUIRE(profile.threads.size() == 1);
   CHECK(profile.threads[0].name == "worker");
+}
+
+TEST_CASE("Samples in exec are a loss of their own until the new program runs") {
+  Fixture run;
+  run.sample(1 * kSecond_ns + 10);
+  run.sample(1 * kSecond_ns + 20);
+  run.recording->on_event({1 * kSecond_ns + 30, CommEvent{kPid, kPid, true, "next"}});
+  run.sample_in_exec(1 * kSecond_ns + 40, kCode + 8);
+  run.map_code(1 * kSecond_ns + 50, 0x50000);
+  run.sample_in_exec(1 * kSecond_ns + 60, kCode + 8);
+  run.sample(1 * kSecond_ns + 70, 0x50008);
+  run.sample_in_exec(1 * kSecond_ns + 80, kCode + 8);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(figures.sample.loss(Loss::DuringExec) == 2);
+  CHECK(figures.sample.loss(Loss::UnmappedPc) == 1);
+  CHECK(figures.samples_written == 3);
+  CHECK(figures.law_holds(nullptr));
 }
 
 TEST_CASE("A sleep is drawn as idle from where the thread left the CPU") {

@@ -226,6 +226,7 @@ TEST_CASE("samples that are lost to the very end are counted") {
                 static_cast<unsigned long>(stats.lost_samples), kHz);
     CHECK(stats.lost_samples > 0);
     CHECK(static_cast<double>(stats.sample_records + stats.lost_samples) >= 0.9 * kHz);
+    CHECK(stats.on_cpu_ns >= 900'000'000);
   }
 }
 

@@ -56,6 +56,14 @@ TEST_CASE("a sample gives thread, time, registers and the filled part of its sta
   CHECK(stack.u64() == 0xa);
   CHECK(stack.u64() == 0xb);
   CHECK(stack.at_end());
+  CHECK_FALSE(body.stack_is_cut);
+}
+
+TEST_CASE("a stack that fills all of its room is cut") {
+  const auto record = sample_with_registers().u64(16).u64(0xa).u64(0xb).u64(16).build();
+  const auto body = std::get<SampleEvent>(decode(record).event.body);
+  CHECK(body.stack.size() == 16);
+  CHECK(body.stack_is_cut);
 }
 
 TEST_CASE("registers and stack of a sample are not copied") {

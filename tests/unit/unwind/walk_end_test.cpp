@@ -32,6 +32,17 @@ TEST_CASE("a word beyond the copied bytes: StackTruncated") {
   CHECK(walk_one(0x100000, {0, 0}) == Outcome{"stack_truncated", {0x1010}});
 }
 
+TEST_CASE("a word behind the end of the stack's memory, all of which was copied: BadMemory") {
+  World w;
+  w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 24));
+  const std::array<std::byte, 16> bytes{};
+  const StackSnapshot whole({0x7000}, bytes, false);
+  CHECK(end_of(w.unwinder.walk(registers_at(at(0x1010), 0x7000, 0), whole, w.modules)) ==
+        "bad_memory");
+  CHECK(end_of(w.unwinder.walk(registers_at(at(0x10010), 0x7000, 0x7100), whole, w.modules)) ==
+        "no_unwind_info");
+}
+
 TEST_CASE("a word that only begins within the copied bytes: StackTruncated") {
   World w;
   w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 16));
@@ -61,9 +72,32 @@ TEST_CASE("an unaligned CFA reads the bytes that are there, and nothing else") {
   CHECK(end_of(walk) == "no_unwind_info");  // no row covers 0x2050, and fp is none
 }
 
-TEST_CASE("a return address outside all modules, or zero: UnmappedPc") {
+TEST_CASE("a return address outside all modules: UnmappedPc") {
   CHECK(walk_one(8, {0x1234}) == Outcome{"unmapped_pc", {0x1010}});
-  CHECK(walk_one(8, {0}) == Outcome{"unmapped_pc", {0x1010}});
+  CHECK(walk_one(8, {1}) == Outcome{"unmapped_pc", {0x1010}});
+}
+
+TEST_CASE("a return address of zero, where nobody can be, is the root's") {
+  CHECK(walk_one(8, {0}) == Outcome{"root", {0x1010}});
+  World w;
+  Row full = row_with_cfa(kRsp, 8);
+  full.rules[3] = {.kind = RuleKind::ValCfaOffset, .offset = 8};  // makes it no compact rule
+  full.cfa_register = 3;
+  w.cfi.add(0x1000, 0x1100, full);
+  Registers registers = registers_at(at(0x1010), 0x7000, 0);
+  registers.set(3, 0x7000);
+  CHECK(end_of(w.walk(registers, FakeStack(0x7000, {0}))) == "root");
+  registers.set(kRip, at(0x1020));
+  CHECK(end_of(w.walk(registers, FakeStack(0x7000, {0x1234}))) == "unmapped_pc");
+}
+
+TEST_CASE("an interrupted pc of zero is a call of a null pointer, not the root") {
+  World w;
+  Row signal = row_with_cfa(kRsp, 8);
+  signal.is_signal_frame = true;
+  w.cfi.add(0x1000, 0x1100, signal);
+  CHECK(end_of(w.walk(registers_at(at(0x1010), 0x7000, 0), FakeStack(0x7000, {0}))) ==
+        "unmapped_pc");
 }
 
 TEST_CASE("a leaf outside all modules has no frames: UnmappedPc") {

@@ -83,6 +83,15 @@ TEST_CASE("a frame pointer just above the copied bytes: StackTruncated") {
   const FakeStack stack(0x7000, {0, 0});
   CHECK(end_of(w.walk(registers_at(at(0x10010), 0x7000, 0x7100), stack)) == "stack_truncated");
   CHECK(end_of(w.walk(registers_at(at(0x10010), 0x7000, 0x7008), stack)) == "stack_truncated");
+  CHECK(end_of(w.walk(registers_at(at(0x10010), 0x7000, 0x7000 + 0x10000), stack)) ==
+        "stack_truncated");
+}
+
+TEST_CASE("a frame pointer to another stack nearby is no sign of a cut: NoUnwindInfo") {
+  World w;
+  const FakeStack stack(0x7000, {0, 0});
+  CHECK(end_of(w.walk(registers_at(at(0x10010), 0x7000, 0x7000 + 0x10008), stack)) ==
+        "no_unwind_info");
 }
 
 TEST_CASE("a chain of frame pointers that goes back ends") {

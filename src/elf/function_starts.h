@@ -1,0 +1,37 @@
+// Where functions begin by an image's unwind information, for images whose symbols are gone.
+#pragma once
+
+#include "elf/cfi_lookup.h"
+#include "elf/cfi_table.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace sentry_prof::elf {
+
+// Made by CfiTable::function_starts(). Changes nothing and allocates nothing: any thread may ask.
+class FunctionStarts {
+ public:
+  // `sections` are those that the look-ups view.
+  FunctionStarts(std::shared_ptr<const CfiSections> sections, FrameLookup eh_frame,
+                 FrameLookup debug_frame)
+      : sections_(std::move(sections)),
+        eh_frame_(std::move(eh_frame)),
+        debug_frame_(std::move(debug_frame)) {}
+
+  // First address of the FDE that covers `pc`, .eh_frame's first; none if no FDE is known to.
+  // Compilers write one FDE for each contiguous piece of a function. One of hand-written assembly
+  // may cover several, as the one of the PLT does.
+  std::optional<LinkAddress> start_at(LinkAddress pc) const {
+    const auto start = eh_frame_.fde_begin_at(pc.value);
+    return start ? start : debug_frame_.fde_begin_at(pc.value);
+  }
+
+ private:
+  std::shared_ptr<const CfiSections> sections_;
+  FrameLookup eh_frame_;
+  FrameLookup debug_frame_;
+};
+
+}  // namespace sentry_prof::elf

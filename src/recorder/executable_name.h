@@ -1,0 +1,17 @@
+// What a program is called in releases and transactions.
+#pragma once
+
+#include <string>
+
+namespace sentry_prof::recorder {
+
+// The name of the file `executable`; but of the link beside it that is named `comm` (the process's
+// name) if that leads to the same file: one file may be several programs (redis-server is a link to
+// redis-check-rdb), and the kernel names a process as it was started. Looks at the file system.
+std::string executable_name(const std::string& executable, const std::string& comm);
+
+// `name` as far as it may be part of a release that Sentry takes: no slash, backslash or control
+// character, and short enough that "@" and a build id fit behind it.
+std::string release_part(std::string name);
+
+}  // namespace sentry_prof::recorder

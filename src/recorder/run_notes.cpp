@@ -1,0 +1,109 @@
+#include "recorder/run_notes.h"
+
+#include <fmt/format.h>
+
+namespace sentry_prof::recorder {
+
+namespace {
+
+// Of few samples the last, unfinished period of each thread is a large share by itself.
+constexpr double kFewSamples = 20;
+constexpr double kExpectedShare = 0.8;
+// A run as short as this need not have a sample, however busy the target is.
+constexpr double kFewPeriods = 3;
+
+double samples_taken(const RunFigures& figures) {
+  return static_cast<double>(figures.sampler.sample_records + figures.samples_lost());
+}
+
+double samples_expected(const RunFigures& figures) {
+  return static_cast<double>(figures.target_cpu_ns()) / 1e9 * figures.requested_hz;
+}
+
+// One sample for each period of CPU time is only what cpu-clock promises, and only if nothing is
+// left out.
+bool promises_one_sample_a_period(const RunFigures& figures) {
+  return figures.setup.event_name == "cpu-clock" && !figures.setup.kernel_excluded &&
+         figures.sampler.throttled == 0;
+}
+
+bool is_far_too_few(double taken, double expected) {
+  return taken == 0 ? expected >= 1 : expected >= kFewSamples && taken < kExpectedShare * expected;
+}
+
+// An event of a thread or process starts with a whole period (inherit_event() in
+// kernel/events/core.c), on each CPU, and its last period goes unseen. That may be its parent's:
+// when the one follows the other on a CPU, the kernel swaps their events rather than stopping them
+// (perf_event_context_sched_out()). So this is what ended threads may have cost at most.
+bool threads_explain(const RunFigures& figures, double missing) {
+  const double periods = static_cast<double>(figures.threads) * figures.setup.cpus;
+  return missing <= periods;
+}
+
+std::string shortfall(const RunFigures& figures) {
+  if (!promises_one_sample_a_period(figures)) return "";
+  const double expected = samples_expected(figures), taken = samples_taken(figures);
+  if (!is_far_too_few(taken, expected)) return "";
+  const std::string seen =
+      fmt::format("only {:.0f} % of the {:.2f} s of CPU time that the target used was seen: ",
+                  100 * taken / expected, static_cast<double>(figures.target_cpu_ns()) / 1e9);
+  if (!threads_explain(figures, expected - taken)) {
+    return seen +
+           "the kernel's timer came late, as it does in a virtual machine whose host is busy";
+  }
+  return seen + fmt::format(
+                    "a thread gets its first sample after {:.3g} ms on a CPU, those that end "
+                    "earlier get none, and what starts many of them gets few. Raise --frequency",
+                    1e3 / figures.requested_hz);
+}
+
+std::string nothing_taken(const RunFigures& figures) {
+  if (samples_taken(figures) > 0) return "";
+  if (figures.target_is_stopped) {
+    return "nothing was written: the target is stopped (by SIGSTOP, ^Z or a debugger) and used no "
+           "CPU time";
+  }
+  if (const double period_s = 1.0 / figures.requested_hz;
+      figures.duration_s < kFewPeriods * period_s) {
+    return fmt::format(
+        "nothing was written: in {:.3g} ms there was hardly time for a sample, of which there is "
+        "one every {:.3g} ms of CPU time. Record a longer run, or raise --frequency",
+        figures.duration_s * 1e3, period_s * 1e3);
+  }
+  if (samples_expected(figures) < 1) {
+    return std::string("nothing was written: the target used too little CPU time to be sampled") +
+           (figures.ran_as_root ? ""
+                                : " (or became setuid, which ends sampling by an ordinary user)");
+  }
+  if (figures.setup.kernel_excluded) {
+    return "nothing was written: the target was never in its own code when a sample was due";
+  }
+  return "nothing was written: no sample was taken";
+}
+
+std::string lost_records(const RunFigures& figures) {
+  if (figures.sampler.lost_records == 0) return "";
+  return fmt::format(
+      "{} records of names, mappings or context switches got lost: stacks may end early, and "
+      "sleeping may be drawn as work",
+      figures.sampler.lost_records);
+}
+
+std::string late_cpus(const RunFigures& figures) {
+  const uint32_t cpus = figures.sampler.cpus_not_sampled;
+  if (cpus == 0) return "";
+  return fmt::format("{} CPU{} came online during the recording: what ran there was not sampled",
+                     cpus, cpus == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::vector<std::string> notes_of(const RunFigures& figures) {
+  std::vector<std::string> notes;
+  for (auto note : {nothing_taken, shortfall, lost_records, late_cpus}) {
+    if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
+  }
+  return notes;
+}
+
+}  // namespace sentry_prof::recorder

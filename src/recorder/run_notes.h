@@ -1,0 +1,14 @@
+// What a user has to know to read a run's figures rightly.
+#pragma once
+
+#include "recorder/figures.h"
+
+#include <string>
+#include <vector>
+
+namespace sentry_prof::recorder {
+
+// Sentences without an end, most important first: the cause and, where there is one, the next step.
+std::vector<std::string> notes_of(const RunFigures& figures);
+
+}  // namespace sentry_prof::recorder

@@ -1,0 +1,31 @@
+#include "recorder/executable_name.h"
+
+#include "support/catch2.h"
+#include "unit/os/scratch.h"
+
+#include <filesystem>
+
+using namespace sentry_prof;
+using recorder::executable_name;
+using recorder::release_part;
+
+TEST_CASE("A program is called as the link it was started by, if that leads to its file") {
+  const test::ScratchDirectory directory;
+  const std::string file = directory / "redis-check-rdb";
+  test::write_text(file, "");
+  test::write_text(directory / "other", "");
+  std::filesystem::create_symlink("redis-check-rdb", directory / "redis-server");
+  CHECK(executable_name(file, "redis-server") == "redis-server");
+  CHECK(executable_name(file, "redis-check-rdb") == "redis-check-rdb");
+  CHECK(executable_name(file, "other") == "redis-check-rdb");
+  CHECK(executable_name(file, "MainThread") == "redis-check-rdb");
+  CHECK(executable_name(file, "../redis-server") == "redis-check-rdb");
+  CHECK(executable_name(file, "") == "redis-check-rdb");
+  CHECK(executable_name(directory / "gone", "redis-server") == "gone");
+}
+
+TEST_CASE("A file's name becomes part of a release that Sentry takes") {
+  CHECK(release_part("redis-server") == "redis-server");
+  CHECK(release_part("a\\b\nc\x7f") == "a_b_c_");
+  CHECK(release_part(std::string(255, 'x')).size() <= 180);
+}

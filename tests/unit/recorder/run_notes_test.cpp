@@ -1,0 +1,126 @@
+#include "recorder/run_notes.h"
+
+#include "recorder/summary.h"
+#include "support/catch2.h"
+
+using namespace sentry_prof::recorder;
+
+namespace {
+
+// One second of CPU time at 100 Hz, all of it sampled, on two CPUs.
+RunFigures well_sampled(size_t threads) {
+  RunFigures figures;
+  figures.setup.event_name = "cpu-clock";
+  figures.setup.cpus = 2;
+  figures.requested_hz = 100;
+  figures.duration_s = 1;
+  figures.threads = threads;
+  figures.sampler.on_cpu_ns = 1'000'000'000;
+  figures.sampler.sample_records = 100;
+  return figures;
+}
+
+std::string only_note_of(const RunFigures& figures) {
+  const auto notes = notes_of(figures);
+  REQUIRE(notes.size() == 1);
+  return notes.front();
+}
+
+bool says(const std::string& text, const char* part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("A run that took nearly all samples needs no note") {
+  RunFigures figures = well_sampled(500);
+  CHECK(notes_of(figures).empty());
+  figures.sampler.sample_records = 81;
+  CHECK(notes_of(figures).empty());
+}
+
+TEST_CASE("Short threads that were not seen are told, with the share that was") {
+  RunFigures figures = well_sampled(500);
+  figures.sampler.sample_records = 12;
+  const std::string note = only_note_of(figures);
+  CHECK(says(note, "only 12 % of the 1.00 s of CPU time"));
+  CHECK(says(note, "after 10 ms on a CPU"));
+  CHECK(says(note, "Raise --frequency"));
+}
+
+TEST_CASE("Few threads do not explain many missing samples") {
+  RunFigures figures = well_sampled(1);
+  figures.sampler.sample_records = 60;
+  CHECK(says(only_note_of(figures), "the kernel's timer came late"));
+}
+
+TEST_CASE("Too few samples are no riddle where something else is known to have taken them") {
+  RunFigures lost = well_sampled(500);
+  lost.sampler.sample_records = 50;
+  lost.sample.loss(Loss::RingFull) = 50;
+  CHECK(notes_of(lost).empty());
+  RunFigures throttled = well_sampled(500);
+  throttled.sampler.sample_records = 50;
+  throttled.sampler.throttled = 1;
+  CHECK(notes_of(throttled).empty());
+  RunFigures user_only = well_sampled(500);
+  user_only.sampler.sample_records = 50;
+  user_only.setup.kernel_excluded = true;
+  CHECK(notes_of(user_only).empty());
+  RunFigures cycles = well_sampled(500);
+  cycles.sampler.sample_records = 50;
+  cycles.setup.event_name = "cycles";
+  CHECK(notes_of(cycles).empty());
+}
+
+TEST_CASE("Of a short run a few missing samples are not told") {
+  RunFigures figures = well_sampled(10);
+  figures.sampler.on_cpu_ns = 150'000'000;
+  figures.sampler.sample_records = 5;
+  CHECK(notes_of(figures).empty());
+}
+
+TEST_CASE("Too little CPU time is the reason only where little was used") {
+  RunFigures figures = well_sampled(1);
+  figures.sampler.sample_records = 0;
+  figures.sampler.on_cpu_ns = 1'000'000;
+  CHECK(says(only_note_of(figures), "too little CPU time"));
+  figures.threads = 500;
+  figures.sampler.on_cpu_ns = 300'000'000;
+  for (const std::string& note : notes_of(figures)) CHECK_FALSE(says(note, "too little CPU time"));
+  CHECK(says(notes_of(figures).back(), "only 0 % of the 0.30 s"));
+  figures.setup.kernel_excluded = true;
+  CHECK(says(only_note_of(figures), "never in its own code"));
+}
+
+TEST_CASE("Lost records that are no samples are a note and no loss of samples") {
+  RunFigures figures = well_sampled(1);
+  figures.sampler.lost_records = 7;
+  figures.samples_written = 100;
+  CHECK(figures.losses_total() == 0);
+  CHECK(figures.law_holds(nullptr));
+  CHECK(says(only_note_of(figures), "7 records of names, mappings or context switches"));
+}
+
+TEST_CASE("CPUs that came online too late are told in the printed summary") {
+  RunFigures figures = well_sampled(1);
+  CHECK_FALSE(says(summary_text(figures, {}, false), "online"));
+  figures.sampler.cpus_not_sampled = 1;
+  CHECK(says(summary_text(figures, {}, false), "note      1 CPU came online"));
+  figures.sampler.cpus_not_sampled = 3;
+  CHECK(says(summary_text(figures, {}, false), "note      3 CPUs came online"));
+}
+
+TEST_CASE("A run without samples says which of the causes it was") {
+  RunFigures figures;
+  figures.requested_hz = 100;
+  figures.duration_s = 2;
+  CHECK(says(only_note_of(figures), "too little CPU time"));
+  CHECK(says(only_note_of(figures), "setuid"));
+  figures.ran_as_root = true;  // whose sampling a setuid program does not end
+  CHECK_FALSE(says(only_note_of(figures), "setuid"));
+  figures.duration_s = 0.005;
+  CHECK(says(only_note_of(figures), "in 5 ms there was hardly time for a sample"));
+  figures.target_is_stopped = true;
+  CHECK(says(only_note_of(figures), "stopped"));
+}

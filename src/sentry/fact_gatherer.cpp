@@ -19,6 +19,9 @@ constexpr size_t kStackBytes = 3;
 // than that the rest is left out, to bound memory.
 constexpr size_t kThreadBytes = 64;
 constexpr size_t kFewThreads = 1024;
+// An image with an id and an address, which is worth remembering, is longer; so of images.
+constexpr size_t kImageBytes = 96;
+constexpr size_t kFewImages = 1024;
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
   return std::find(list.begin(), list.end(), text) != list.end();
@@ -42,7 +45,10 @@ FactGatherer::FactGatherer(ValidatedKind kind, ScanReporter& reporter, ProfileFa
 void FactGatherer::begin_list(ShapeKind kind, size_t rest_bytes) {
   if (kind == ShapeKind::Frame) facts_.frames.reserve(rest_bytes / kFrameBytes + 1);
   if (kind == ShapeKind::Thread) most_threads_ = kFewThreads + rest_bytes / kThreadBytes;
-  if (kind == ShapeKind::Sample) facts_.samples.reserve(rest_bytes / kSampleBytes + 1);
+  if (kind == ShapeKind::Image) facts_.images.reserve(kFewImages + rest_bytes / kImageBytes);
+  if (kind != ShapeKind::Sample) return;
+  facts_.samples.reserve(rest_bytes / kSampleBytes + 1);
+  facts_.threads.reserve(rest_bytes / kSampleBytes + 1);  // at worst each sample is of another
 }
 
 void FactGatherer::begin_stacks(size_t rest_bytes) {

@@ -114,7 +114,8 @@ void ImageGatherer::end(const Shape& shape, uint32_t present, size_t offset) {
   }
   if (debug_id_.is_there) judge_debug_id();
   if (code_id_.is_there && !code_id_.text.empty()) judge_code_id();
-  facts_.images.push_back(image_);
+  ++facts_.image_count;
+  if (facts_.images.size() < facts_.images.capacity()) facts_.images.push_back(image_);
 }
 
 void ImageGatherer::judge_type() {

@@ -72,12 +72,16 @@ std::optional<Uuid> uuid_of(const std::optional<JsonString>& text) {
 
 class EnvelopeJudge {
  public:
-  EnvelopeJudge(const ValidateOptions& options, JudgeProfile judge_profile, ProblemList& problems,
-                ProfileSummary& summary)
-      : options_(options), judge_profile_(judge_profile), problems_(problems), summary_(summary) {}
+  EnvelopeJudge(std::string_view text, const ValidateOptions& options, JudgeProfile judge_profile,
+                ProblemList& problems, ProfileSummary& summary)
+      : text_(text),
+        options_(options),
+        judge_profile_(judge_profile),
+        problems_(problems),
+        summary_(summary) {}
 
-  void judge(std::string_view text) {
-    EnvelopeReader reader(text);
+  void judge() {
+    EnvelopeReader reader(text_);
     const std::optional<EnvelopeHeader> header = reader.header();
     if (header) {
       header_ = *header;
@@ -107,7 +111,11 @@ class EnvelopeJudge {
   void add(std::string_view rule, std::string pointer, size_t offset, std::string message) {
     problems_.add(rule, std::move(pointer), offset, std::move(message));
   }
+  // Of one value in an item's header.
+  void add_of_header(std::string_view rule, const EnvelopeItem& item, std::string_view key,
+                     std::string message);
 
+  std::string_view text_;
   const ValidateOptions& options_;
   JudgeProfile judge_profile_;
   ProblemList& problems_;
@@ -123,6 +131,12 @@ ItemPlace place_of(const EnvelopeItem& item) {
   return {item.index, item.header_offset, item.payload_offset};
 }
 
+void EnvelopeJudge::add_of_header(std::string_view rule, const EnvelopeItem& item,
+                                  std::string_view key, std::string message) {
+  add(rule, place_of(item).header("/" + std::string(key)),
+      member_offset(text_, item.header_offset, key), std::move(message));
+}
+
 void EnvelopeJudge::tell_fault(const EnvelopeFault& fault) {
   const std::string item = fmt::format("/items/{}/header", fault.item);
   switch (fault.part) {
@@ -133,9 +147,11 @@ void EnvelopeJudge::tell_fault(const EnvelopeFault& fault) {
     case EnvelopePart::ItemHeader:
       return add("envelope-item-header", item, fault.offset, fault.what);
     case EnvelopePart::LengthTooSmall:
-      return add("envelope-length-short", item + "/length", fault.offset, fault.what);
+      return add("envelope-length-short", item + "/length",
+                 member_offset(text_, fault.offset, "length"), fault.what);
     case EnvelopePart::LengthTooLarge:
-      return add("envelope-length-long", item + "/length", fault.offset, fault.what);
+      return add("envelope-length-long", item + "/length",
+                 member_offset(text_, fault.offset, "length"), fault.what);
   }
 }
 
@@ -160,8 +176,8 @@ void EnvelopeJudge::judge_item(const EnvelopeItem& item) {
       break;
   }
   std::string buffer;
-  add("envelope-item-type", place_of(item).header("/type"), item.header_offset,
-      fmt::format("Sentry knows no items of type {}", quoted(item.type.text(buffer))));
+  add_of_header("envelope-item-type", item, "type",
+                fmt::format("Sentry knows no items of type {}", quoted(item.type.text(buffer))));
 }
 
 bool EnvelopeJudge::judge_size(const EnvelopeItem& item, ItemKind kind) {
@@ -189,8 +205,8 @@ ProfileFacts EnvelopeJudge::judge_payload(const EnvelopeItem& item, ValidatedKin
 
 void EnvelopeJudge::judge_profile_item(const EnvelopeItem& item) {
   if (!item.is_sampled) {
-    add("item-sampled", place_of(item).header("/sampled"), item.header_offset,
-        "sampled is false: no transaction will link to this profile");
+    add_of_header("item-sampled", item, "sampled",
+                  "sampled is false: no transaction will link to this profile");
   }
   const ProfileFacts facts = judge_payload(item, ValidatedKind::V1);
   if (profile_) return;
@@ -205,8 +221,8 @@ void EnvelopeJudge::judge_profile_item(const EnvelopeItem& item) {
 
 void EnvelopeJudge::judge_chunk_item(const EnvelopeItem& item) {
   if (item.meta_length) {
-    add("item-meta-length", place_of(item).header("/meta_length"), item.header_offset,
-        "meta_length is for chunks with a binary trace; this is JSON");
+    add_of_header("item-meta-length", item, "meta_length",
+                  "meta_length is for chunks with a binary trace; this is JSON");
   }
   judge_platform(item, judge_payload(item, ValidatedKind::V2).platform);
 }
@@ -353,7 +369,7 @@ void judge_envelope(std::string_view text, const ValidateOptions& options,
                              text.size(), kLargestEnvelope));
     return;
   }
-  EnvelopeJudge(options, judge_profile, problems, summary).judge(text);
+  EnvelopeJudge(text, options, judge_profile, problems, summary).judge();
 }
 
 bool looks_like_envelope(std::string_view text) {

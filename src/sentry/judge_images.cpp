@@ -150,7 +150,7 @@ void judge_debug_ids(const ProfileFacts& facts, ProblemList& problems) {
 
 void judge_images(const ProfileFacts& facts, std::string_view text, ProblemList& problems,
                   ProfileSummary& summary) {
-  summary.images += facts.images.size();
+  summary.images += facts.image_count;
   judge_debug_ids(facts, problems);
   ImageSpace space(facts.images);
   if (space.is_empty()) return;

@@ -54,7 +54,7 @@ void tell_first(const ProfileFacts& facts, ElementReports& reports, std::string_
 
 // Without images Sentry does not symbolicate: names stay as they are.
 void judge_symbolication(const ProfileFacts& facts, ElementReports& reports) {
-  if (facts.platform != "rust" || facts.images.empty()) return;
+  if (facts.platform != "rust" || facts.image_count == 0) return;
   tell_first(facts, reports, "frame-address-rust", {},
              "have no instruction_addr: Sentry symbolicates none of the profile's frames then",
              [](const FrameFact& frame) { return !frame.has_address; });

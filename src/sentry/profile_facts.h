@@ -75,7 +75,9 @@ struct ProfileFacts {
   // here, to bound memory; frame_count has them all.
   std::vector<FrameFact> frames;
   size_t frame_count = 0;
+  // The same of images: see image_count.
   std::vector<ImageFact> images;
+  size_t image_count = 0;
 
   // Of the arrays' opening brackets in the text: what is wrong with an element is told with its offset, which is found by
   // reading that array once more.

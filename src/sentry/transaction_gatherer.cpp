@@ -52,9 +52,13 @@ void TransactionGatherer::end(bool is_sound) {
 
 void TransactionGatherer::choose(size_t offset) {
   if (!single_ && first_of_list_) {
+    reporter_.path().push_key({"transactions", false});
+    reporter_.path().push_index(0);
     reporter_.report("v1-transactions", first_of_list_->offset, [] {
       return std::string("the transaction stands in the list \"transactions\"");
     });
+    reporter_.path().pop();
+    reporter_.path().pop();
   }
   const auto& chosen = single_ ? single_ : first_of_list_;
   if (!chosen) {

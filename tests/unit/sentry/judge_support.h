@@ -76,6 +76,7 @@ class FactsBuilder {
     image.image_size = size;
     image.has_size = size != 0;
     facts_.images.push_back(image);
+    ++facts_.image_count;
     return *this;
   }
   FactsBuilder& metadata(std::string_view id) {

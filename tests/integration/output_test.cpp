@@ -1,0 +1,128 @@
+// Where the profile goes, and what happens where it cannot.
+#include "command_line.h"
+#include "prerequisites.h"
+#include "recording.h"
+#include "support/catch2.h"
+#include "target_path.h"
+
+using namespace sentry_prof::testing;
+
+TEST_CASE("An output directory that does not exist is told before anything runs", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string output = directory.file("missing/out.json");
+  const std::string trace = directory.file("the-command-ran");
+  const CommandResult launched = run_sentry_prof({"record", "-o", output, "--", "touch", trace});
+  CHECK(launched.status() == 125);
+  check_says(launched, directory.file("missing"));
+  CHECK_FALSE(exists(trace));
+
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const CommandResult attached =
+      run_sentry_prof({"record", "-d", "1", "-o", output, "-p", std::to_string(target.pid())});
+  CHECK(attached.status() == 7);
+  check_says(attached, directory.file("missing"));
+}
+
+TEST_CASE("A read-only file system is told before anything runs", "[output]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_mount_namespace());
+  const TemporaryDirectory directory;
+  const std::string script = "mount -t tmpfs -o ro none '" + directory.path() + "' && exec '" +
+                             sentry_prof_path() + "' record -o '" + directory.file("out.json") +
+                             "' -- '" + target_path("spin") + "' 0.3";
+  const CommandResult result = run_command({.arguments = {"unshare", "-m", "sh", "-c", script}});
+  CHECK(result.status() == 125);
+  check_says(result, directory.path());
+  check_says(result, "Read-only");
+}
+
+TEST_CASE("A full disk: an error that says so, and nothing half is left", "[output]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_mount_namespace());
+  const TemporaryDirectory directory;
+  const std::string script = "mount -t tmpfs -o size=64k none '" + directory.path() + "' && '" +
+                             sentry_prof_path() + "' record -F 5000 -o '" +
+                             directory.file("out.json") + "' -- '" + target_path("spin") +
+                             "' 1; status=$?; ls -A '" + directory.path() + "'; exit $status";
+  const CommandResult result = run_command({.arguments = {"unshare", "-m", "sh", "-c", script}});
+  CHECK(result.status() == 125);
+  check_says(result, "No space left");
+  check_says(result, "out.json");
+  CHECK(result.standard_output.empty());  // what ls found
+}
+
+TEST_CASE("-o - writes the profile to standard output and nothing else", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const CommandResult result = run_command(
+      {.arguments = {"sh", "-c", "\"$0\" record -F 997 -o - -- \"$1\" 1 > \"$2\"",
+                     sentry_prof_path(), target_path("spin"), directory.file("out.json")}});
+  CHECK(result.status() == 0);
+  CHECK(LoadedProfile::load(directory.file("out.json")).share_containing("spin_rounds") > 0.9);
+}
+
+TEST_CASE("-o - into a pipe that closes is an error, not a death", "[output]") {
+  SKIP_IF(missing_perf());
+  // Standard output closes at once: `true` reads nothing.
+  const CommandResult result =
+      run_command({.arguments = {"bash", "-c",
+                                 "\"$0\" record -F 997 -o - -- \"$1\" 0.5 | true; "
+                                 "exit ${PIPESTATUS[0]}",
+                                 sentry_prof_path(), target_path("spin")}});
+  CHECK(result.status() == 125);
+  check_says(result, "Broken pipe");
+}
+
+TEST_CASE("-o - with standard output closed or full is an error", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const auto record_to = [&](const std::string& redirection, const std::string& what) {
+    return run_command(
+        {.arguments = {"sh", "-c", "\"$0\" record -F 997 " + what + " " + redirection,
+                       sentry_prof_path(), target_path("spin")}});
+  };
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const std::string attach = "-d 1 -o - -p " + std::to_string(target.pid());
+  const CommandResult closed = record_to(">&-", attach);
+  CHECK(closed.status() == 7);
+  check_says(closed, "standard output is closed");
+  const CommandResult full = record_to(">/dev/full", attach);
+  CHECK(full.status() == 7);
+  check_says(full, "No space left");
+  CHECK(record_to(">&-", "-o - -- \"$1\" 1").status() == 125);
+  CHECK(record_to(">/dev/full", "-o - -- \"$1\" 1").status() == 125);
+  const std::string summary = "-o " + directory.file("out.json") + " --summary - -- \"$1\" 1";
+  CHECK(record_to(">&-", summary).status() == 125);
+}
+
+TEST_CASE("An output that ends in '/' is a directory, and is made if it is not there", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const std::string pid = std::to_string(target.pid());
+  const std::string name = "spin-" + pid + ".v2.json";
+  const auto record_into = [&](const std::string& output) {
+    return run_sentry_prof({"record", "-d", "1", "-F", "997", "-p", pid, "-o", output}).status();
+  };
+  CHECK(record_into(directory.file("profiles/")) == 0);
+  CHECK(exists(directory.file("profiles/" + name)));
+  CHECK(record_into(directory.path()) == 0);  // one that is there needs no '/'
+  CHECK(exists(directory.file(name)));
+  CHECK(record_into(directory.file("no/profiles/")) == 7);
+  CHECK(record_into("") == 2);
+}
+
+TEST_CASE("A file's name with control characters is not sent to the terminal as it is",
+          "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string output = directory.file("a\x1b[31mb.json");
+  const CommandResult result =
+      run_sentry_prof({"record", "-F", "997", "-o", output, "--", target_path("spin"), "0.3"});
+  CHECK(exists(output));
+  CHECK(result.standard_error.find('\x1b') == std::string::npos);
+  check_says(result, "wrote");
+}

@@ -1,0 +1,127 @@
+// How a recording is ended from outside.
+#include "command_line.h"
+#include "prerequisites.h"
+#include "recording.h"
+#include "support/catch2.h"
+#include "target_path.h"
+
+#include <csignal>
+
+using namespace sentry_prof::testing;
+
+TEST_CASE("SIGINT ends a recording that a shell started behind '&'", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const auto in_background = [&](const RecordArguments& what) {
+    Command command = record_command(directory, what);
+    command.arguments.insert(command.arguments.begin(),
+                             {"sh", "-c", "\"$0\" \"$@\" & echo pid $!; wait $!"});
+    return command;
+  };
+  const auto interrupt = [](const BackgroundProcess& shell) {
+    sleep_for(0.7);
+    ::kill(std::stoi(shell.standard_output().substr(4)), SIGINT);
+  };
+  SECTION("attached") {
+    BackgroundProcess shell(in_background({.pids = {target.pid()}}));
+    REQUIRE(shell.wait_for_output("pid "));
+    interrupt(shell);
+    const Recording recording = read_recording(directory, shell.wait());
+    CHECK(recording.result.status() == 128 + SIGINT);
+    CHECK(recording.profile().share_containing("alpha") > 0.3);
+  }
+  SECTION("with a command, which ignores it, too") {
+    BackgroundProcess shell(in_background({.command = {target_path("spin"), "3"}}));
+    REQUIRE(shell.wait_for_output("pid "));
+    interrupt(shell);
+    CHECK(shell.wait_for_output("the command goes on"));
+    const Recording recording = read_recording(directory, shell.wait());
+    CHECK(recording.result.status() == 0);
+    CHECK(recording.summary().number("duration_s") < 2.5);
+  }
+}
+
+TEST_CASE("^C while attached: the whole file is written, then SIGINT ends it", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
+  sleep_for(1.0);
+  profiler.send_signal(SIGINT);
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK(recording.result.status() == -SIGINT);
+  REQUIRE(recording.profiles.size() == 1);
+  CHECK(recording.profile().share_containing("alpha") > 0.3);
+  CHECK(target.is_running());
+}
+
+TEST_CASE("A signal at any moment leaves a whole file or none", "[signals]") {
+  SKIP_IF(missing_perf());
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  for (const double delay_s : {0.0, 0.002, 0.01, 0.03, 0.1, 0.3}) {
+    INFO(delay_s);
+    const TemporaryDirectory directory;
+    BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
+    sleep_for(delay_s);
+    profiler.send_signal(SIGTERM);
+    const Recording recording = read_recording(directory, profiler.wait());
+    CHECK(recording.result.status() == -SIGTERM);
+    CHECK(target.is_running());
+  }
+}
+
+TEST_CASE("A second signal ends it even while the first is dealt with", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
+  sleep_for(0.7);
+  profiler.send_signal(SIGTERM);
+  profiler.send_signal(SIGINT);
+  const CommandResult result = profiler.wait();
+  CHECK_FALSE(result.timed_out);
+  CHECK((result.status() == -SIGTERM || result.status() == -SIGINT));
+  CHECK(target.is_running());
+  if (exists(directory.file("out.json"))) {
+    CHECK(LoadedProfile::load(directory.file("out.json")).share_containing("alpha") > 0.3);
+  }
+}
+
+TEST_CASE("SIGTERM goes on to the launched command, and all of it is written", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess profiler(record_command(
+      directory,
+      {.command = {"sh", "-c", "trap 'echo told; exit 5' TERM; echo ready; while :; do :; done"}}));
+  REQUIRE(profiler.wait_for_output("ready"));
+  sleep_for(0.5);
+  profiler.send_signal(SIGTERM);
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK(recording.result.status() == 5);
+  CHECK(recording.result.standard_output == "ready\ntold\n");
+  REQUIRE(recording.profiles.size() == 1);
+  CHECK(recording.profile().busy_samples().size() > 50);
+}
+
+TEST_CASE("A command that ignores SIGTERM does not keep the profile back", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess profiler(
+      record_command(directory, {.command = {"sh", "-c",
+                                             "trap '' TERM; echo ready; i=0; "
+                                             "while [ $i -lt 9000000 ]; do i=$((i + 1)); done"}}));
+  REQUIRE(profiler.wait_for_output("ready"));
+  sleep_for(0.5);
+  profiler.send_signal(SIGTERM);
+  sleep_for(0.3);
+  CHECK(profiler.is_running());
+  profiler.send_signal(SIGTERM);
+  CHECK(wait_until([&] { return exists(directory.file("out.json")); }));
+  CHECK(wait_until([&] { return exists(directory.file("summary.json")); }));
+  CHECK(LoadedProfile::load(directory.file("out.json")).busy_samples().size() > 50);
+  sleep_for(0.3);  // the same signal again within a moment counts as one
+  profiler.send_signal(SIGTERM);
+  CHECK(profiler.wait().status() == -SIGTERM);
+  profiler.kill_group();  // the command, which goes on
+}

@@ -1,0 +1,113 @@
+// What a user meets who does it wrong.
+#include "command_line.h"
+#include "prerequisites.h"
+#include "recording.h"
+#include "support/catch2.h"
+#include "target_path.h"
+
+#include <fstream>
+
+using namespace sentry_prof::testing;
+
+TEST_CASE("Without arguments, or with wrong ones, the usage is told", "[usage]") {
+  const CommandResult nothing = run_sentry_prof({});
+  CHECK(nothing.status() == 2);
+  check_says(nothing, "--help");
+
+  const CommandResult no_target = run_sentry_prof({"record"});
+  CHECK(no_target.status() == 2);
+  check_says(no_target, "nothing to record: give -p PID, or a command after '--'");
+
+  CHECK(run_sentry_prof({"record", "-p", "1", "--", "true"}).status() == 2);
+  CHECK(run_sentry_prof({"record", "--frequency", "0", "--", "true"}).status() == 2);
+  CHECK(run_sentry_prof({"record", "-p", "none"}).status() == 2);
+  CHECK(run_sentry_prof({"record", "--no-such-option", "--", "true"}).status() == 2);
+  CHECK(run_sentry_prof({"record", "--format", "v1", "--chunk-seconds", "31", "--", "true"})
+            .status() == 2);
+  CHECK(run_sentry_prof({"record", "--mode", "wall", "--", "true"}).status() == 2);
+}
+
+TEST_CASE("A release or environment that Sentry would refuse is wrong usage", "[usage]") {
+  const CommandResult release =
+      run_sentry_prof({"record", "--release", "team/app@1", "--", "true"});
+  CHECK(release.status() == 2);
+  check_says(release, "--release 'team/app@1' has a slash");
+  CHECK(run_sentry_prof({"record", "--environment", std::string(65, 'e'), "--", "true"}).status() ==
+        2);
+  const CommandResult variable =
+      run_command({.arguments = {sentry_prof_path(), "record", "--", "true"},
+                   .environment = {{"SENTRY_ENVIRONMENT", "a\nb"}}});
+  CHECK(variable.status() == 2);
+  check_says(variable, "SENTRY_ENVIRONMENT");
+}
+
+TEST_CASE("--help and --version are answers, not errors", "[usage]") {
+  const CommandResult help = run_sentry_prof({"record", "--help"});
+  CHECK(help.status() == 0);
+  CHECK(help.standard_output.find("Examples:") != std::string::npos);
+  CHECK(run_sentry_prof({"--version"}).status() == 0);
+}
+
+TEST_CASE("A process that does not exist is named", "[targets]") {
+  BackgroundProcess ended({.arguments = {"true"}});
+  ended.wait();
+  const std::string pid = std::to_string(ended.pid());
+  const CommandResult result = run_sentry_prof({"record", "-p", pid, "-o", "-"});
+  CHECK(result.status() == 1);
+  check_says(result, pid);
+}
+
+TEST_CASE("A thread of the kernel is refused with its reason", "[targets]") {
+  std::string name;
+  std::getline(std::ifstream("/proc/2/comm"), name);
+  SKIP_IF(name == "kthreadd" ? std::nullopt
+                             : std::optional<std::string>("no kernel threads to be seen here"));
+  const CommandResult result = run_sentry_prof({"record", "-p", "2", "-o", "-"});
+  CHECK(result.status() == 1);
+  check_says(result, "kernel");
+}
+
+TEST_CASE("A command that does not exist, or may not run, has the shell's status", "[launch]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string output = directory.file("out.json");
+  const CommandResult missing = run_sentry_prof({"record", "-o", output, "--", "/no/such/command"});
+  CHECK(missing.status() == 127);
+  check_says(missing, "/no/such/command");
+
+  std::ofstream(directory.file("plain")) << "text\n";
+  const CommandResult plain =
+      run_sentry_prof({"record", "-o", output, "--", directory.file("plain")});
+  CHECK(plain.status() == 126);
+  check_says(plain, "plain");
+  CHECK(files_in(directory) == 1);  // only "plain"
+}
+
+TEST_CASE("The command's own end is passed through", "[launch]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  CHECK(record(directory, {.command = {"sh", "-c", "exit 3"}}).result.status() == 3);
+  CHECK(record(directory, {.command = {"sh", "-c", "kill -TERM $$"}}).result.status() == 128 + 15);
+  CHECK(record(directory, {.command = {"sh", "-c", "kill -SEGV $$"}}).result.status() == 128 + 11);
+}
+
+TEST_CASE("The command's own input, output and environment are left alone", "[launch]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record(directory, {.command = {"sh", "-c", "echo out $WORD; echo err >&2; ulimit -n"},
+                         .environment = {{"WORD", "passed"}}});
+  const std::string limit = run_command({.arguments = {"sh", "-c", "ulimit -n"}}).standard_output;
+  CHECK(recording.result.standard_output == "out passed\n" + limit);
+  CHECK(recording.result.standard_error.find("err\n") != std::string::npos);
+}
+
+TEST_CASE("A program too short for two samples leaves no file, and the summary says why",
+          "[launch]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record(directory, {.command = {"true"}, .frequency_hz = "1"});
+  CHECK(recording.result.status() == 0);
+  CHECK(recording.profiles.empty());
+  CHECK(recording.summary().number("chunks") == 0);
+}

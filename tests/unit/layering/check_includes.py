@@ -52,7 +52,8 @@ LIBRARIES = [
     (re.compile(r"elfutils/|dwarf\.h"), {"symbols"}),
     (re.compile(r"libiberty/"), {"symbols"}),
     (re.compile(r"simdjson"), {"sentry"}),
-PURE = {"compress", "unwind", "profile", "elf", "sentry", "upload", "sampling", "target", "symbols", "base"}
+    (re.compile(r"zlib\.h|zstd\.h"), {"compress", "upload"}),
+    (re.compile(r"curl/"), {"upload"}),
     (re.compile(r"CLI/"), {"cli"}),
 ]
 

@@ -1,0 +1,257 @@
+#include "upload/spool.h"
+
+#include "base/ids.h"
+#include "os/clock.h"
+#include "os/errors.h"
+#include "os/file.h"
+#include "os/temporary_name.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace sentry_prof::upload {
+
+namespace {
+
+constexpr uint64_t kNsPerSecond = 1'000'000'000;
+constexpr std::string_view kAside = ".bad";
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+[[nodiscard]] tl::unexpected<Error> fail_with_spool(int error_number, const std::string& path,
+                                                    const char* next_step) {
+  return fail(os::error_code_of(error_number),
+              fmt::format("cannot use the spool {}: {}. {}", path, os::describe_errno(error_number),
+                          next_step));
+}
+
+// Calls `visit` with each name in the directory. Its own descriptor: a position is shared by
+// duplicates.
+template <typename Visit>
+void for_each_name(int directory_fd, Visit visit) {
+  const int listing_fd = ::openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (listing_fd < 0) return;
+  const std::unique_ptr<DIR, CloseDirectory> listing(::fdopendir(listing_fd));
+  if (listing == nullptr) {
+    ::close(listing_fd);
+    return;
+  }
+  while (const dirent* entry = ::readdir(listing.get())) visit(std::string_view(entry->d_name));
+}
+
+// The file's name in ".NAME.PID-RANDOM.sentry-prof-tmp"; empty if it is none.
+std::string_view name_in_temporary(std::string_view candidate) {
+  if (!candidate.starts_with('.')) return {};
+  candidate.remove_prefix(1);
+  for (int i = 0; i < 2; ++i) {  // the ending, then PID-RANDOM
+    const size_t dot = candidate.rfind('.');
+    if (dot == candidate.npos) return {};
+    candidate = candidate.substr(0, dot);
+  }
+  return parse_spool_name(candidate) ? candidate : std::string_view();
+}
+
+bool read_whole(int fd, size_t size_bytes, std::string& out) {
+  out.resize(size_bytes);
+  size_t done = 0;
+  while (done < size_bytes) {
+    const ssize_t count = ::read(fd, out.data() + done, size_bytes - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    done += static_cast<size_t>(count);
+  }
+  return true;
+}
+
+uint64_t random_u64() {
+  uint64_t value = 0;
+  std::memcpy(&value, random_uuid_v4().bytes.data() + 8,
+              sizeof(value));  // behind the version's bits
+  return value;
+}
+
+}  // namespace
+
+Result<Spool> Spool::open(const std::string& directory, SpoolLimits limits) {
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return fail_with_spool(errno, directory,
+                           "Make the directory above it first, or name another place.");
+  }
+  Spool spool;
+  spool.path_ = directory;
+  spool.limits_ = limits;
+  spool.directory_ = os::Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat status {};
+  if (!spool.directory_.is_open() || ::fstat(spool.directory_.get(), &status) != 0) {
+    return fail_with_spool(errno, directory, "Name a directory that you may read and write.");
+  }
+  if ((status.st_mode & S_IWOTH) != 0) {
+    return fail(
+        ErrorCode::PermissionDenied,
+        fmt::format(
+            "cannot use the spool {0}: all users may write there, and what they leave would be "
+            "sent. Take that away: chmod o-w {0}",
+            directory));
+  }
+  spool.remove_leftovers();
+  return spool;
+}
+
+// Of processes that ended in the middle of keep().
+void Spool::remove_leftovers() const {
+  std::vector<std::string> names;
+  for_each_name(directory_.get(), [&](std::string_view candidate) {
+    const std::string_view name = name_in_temporary(candidate);
+    if (!name.empty()) names.emplace_back(name);
+  });
+  for (const std::string& name : names) os::remove_stale_temporaries(directory_.get(), name);
+}
+
+std::vector<Spool::Entry> Spool::entries() const {
+  std::vector<Entry> result;
+  for_each_name(directory_.get(), [&](std::string_view candidate) {
+    const auto name = parse_spool_name(candidate);
+    if (!name) return;
+    struct stat status {};
+    // A name ends in NUL: it is readdir's.
+    if (::fstatat(directory_.get(), candidate.data(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+    const auto size_bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+    const bool is_sound = S_ISREG(status.st_mode) && size_bytes <= limits_.max_file_bytes;
+    result.push_back({*name, size_bytes, is_sound});
+  });
+  std::sort(result.begin(), result.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.name.kept_unix_ns, a.name.number) <
+           std::pair(b.name.kept_unix_ns, b.name.number);
+  });
+  return result;
+}
+
+size_t Spool::count() const { return entries().size(); }
+
+bool Spool::is_too_old(const Entry& entry) const {
+  const uint64_t now_ns = os::unix_ns();
+  // A clock that was set back makes nothing old.
+  return now_ns > entry.name.kept_unix_ns &&
+         (now_ns - entry.name.kept_unix_ns) / kNsPerSecond > limits_.max_age_s;
+}
+
+// Open and locked, and still the file of that name: whoever had it before may have removed it.
+os::Fd Spool::lock(const std::string& name) const {
+  os::Fd file(::openat(directory_.get(), name.c_str(),
+                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  struct stat opened {};
+  struct stat named {};
+  const bool is_ours =
+      file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&
+      ::fstat(file.get(), &opened) == 0 &&
+      ::fstatat(directory_.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+      opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+  return is_ours ? std::move(file) : os::Fd();
+}
+
+bool Spool::drop(const Entry& entry) {
+  const std::string name = to_text(entry.name);
+  const os::Fd file = lock(name);  // not what somebody is sending
+  return file.is_open() && ::unlinkat(directory_.get(), name.c_str(), 0) == 0;
+}
+
+void Spool::set_aside(const std::string& name) {
+  const std::string aside = name + std::string(kAside);
+  if (::renameat(directory_.get(), name.c_str(), directory_.get(), aside.c_str()) == 0)
+    ++losses_.set_aside;
+}
+
+void Spool::make_room(uint64_t bytes) {
+  std::vector<Entry> all = entries();
+  // First: a forged giant must not push out what is good.
+  std::erase_if(all, [&](const Entry& entry) {
+    if (!entry.is_sound) set_aside(to_text(entry.name));
+    return !entry.is_sound;
+  });
+  uint64_t total_bytes = bytes;
+  for (const Entry& entry : all) total_bytes += entry.size_bytes;
+  uint64_t files = all.size() + 1;
+  for (const Entry& entry : all) {
+    const bool is_old = is_too_old(entry);
+    if (!is_old && total_bytes <= limits_.max_bytes && files <= limits_.max_files) return;
+    if (!drop(entry)) continue;
+    ++(is_old ? losses_.dropped_for_age : losses_.dropped_for_size);
+    total_bytes -= entry.size_bytes;
+    --files;
+  }
+}
+
+Result<void> Spool::keep(std::string_view body, BodyEncoding encoding, Categories categories) {
+  if (body.size() > limits_.max_file_bytes || body.size() > limits_.max_bytes) {
+    return fail(
+        ErrorCode::LimitExceeded,
+        fmt::format("an envelope of {} bytes is too large for the spool {}", body.size(), path_));
+  }
+  if (categories.empty()) return fail(ErrorCode::InvalidArgument, "an envelope without a category");
+  make_room(body.size());
+  SpoolName name;
+  name.kept_unix_ns = os::unix_ns();
+  name.number = next_number_++;
+  name.identity = random_u64();
+  name.checksum = checksum_of(body);
+  name.categories = categories;
+  name.encoding = encoding;
+  auto file = os::AtomicFile::create(path_ + "/" + to_text(name));
+  if (!file) return tl::unexpected(std::move(file.error()));
+  if (auto written = file->write(body); !written) return written;
+  return file->commit();
+}
+
+std::optional<SpooledEnvelope> Spool::take(const Entry& entry) {
+  SpooledEnvelope envelope;
+  envelope.name = to_text(entry.name);
+  envelope.lock = lock(envelope.name);
+  if (!envelope.lock.is_open()) return std::nullopt;
+  // What was listed may not be what was opened: kind and size count again.
+  struct stat status {};
+  if (::fstat(envelope.lock.get(), &status) != 0) return std::nullopt;
+  const auto size_bytes = static_cast<size_t>(std::max<off_t>(status.st_size, 0));
+  if (!S_ISREG(status.st_mode) || size_bytes > limits_.max_file_bytes ||
+      !read_whole(envelope.lock.get(), size_bytes, envelope.body) ||
+      checksum_of(envelope.body) != entry.name.checksum) {
+    set_aside(envelope.name);
+    return std::nullopt;
+  }
+  envelope.encoding = entry.name.encoding;
+  envelope.categories = entry.name.categories;
+  envelope.kept_unix_ns = entry.name.kept_unix_ns;
+  return envelope;
+}
+
+Result<std::optional<SpooledEnvelope>> Spool::take_oldest(const std::vector<std::string>& skip) {
+  for (const Entry& entry : entries()) {
+    const std::string name = to_text(entry.name);
+    if (!entry.is_sound) {
+      set_aside(name);
+    } else if (is_too_old(entry)) {
+      if (drop(entry)) ++losses_.dropped_for_age;
+    } else if (std::find(skip.begin(), skip.end(), name) == skip.end()) {
+      if (auto envelope = take(entry)) return envelope;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<void> Spool::remove(SpooledEnvelope envelope) {
+  if (::unlinkat(directory_.get(), envelope.name.c_str(), 0) == 0 || errno == ENOENT) return {};
+  return fail_with_spool(errno, path_, "What was sent stays there, and would be sent again.");
+}
+
+}  // namespace sentry_prof::upload

@@ -1,0 +1,95 @@
+// Envelopes on disk until a server has taken them: a crash, a reboot or a day without network loses
+// none.
+//
+// A directory of files whose names say what they hold (spool_name.h). Each is written whole, synced
+// and renamed, and removed only when the caller says so. Several processes may share a directory:
+// an envelope is in one of them's hands at a time, under a lock that ends with its process. Names
+// are matched strictly, no link is followed, and what is damaged is set aside as "NAME.bad";
+// foreign files are left alone.
+#pragma once
+
+#include "os/fd.h"
+#include "sentry_prof/result.h"
+#include "upload/body_encoding.h"
+#include "upload/rate_limits.h"
+#include "upload/spool_name.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sentry_prof::upload {
+
+struct SpoolLimits {
+  uint64_t max_bytes = 512 * 1024 * 1024;
+  uint64_t max_age_s = 7 * 24 * 60 * 60;  // Sentry takes no data much older
+  uint64_t max_files = 10'000;            // a week of chunks of 60 s
+  uint64_t max_file_bytes = 64 * 1024 * 1024;
+};
+
+// What a spool gave up or set aside since it was opened by this process.
+struct SpoolLosses {
+  uint64_t dropped_for_size = 0;  // the oldest, to make room
+  uint64_t dropped_for_age = 0;
+  uint64_t set_aside = 0;  // damaged, or no file
+};
+
+// An envelope that this process has to itself until the object goes.
+struct SpooledEnvelope {
+  std::string name;
+  std::string body;
+  BodyEncoding encoding = BodyEncoding::Identity;
+  Categories categories;
+  uint64_t kept_unix_ns = 0;
+  os::Fd lock;  // the open file
+};
+
+class Spool {
+ public:
+  // Makes the directory (0700) if it is not there, not those above it. PermissionDenied if all
+  // users may write to it: what they put there would be sent with our key; NotFound, Io with the
+  // path and the next step.
+  static Result<Spool> open(const std::string& directory, SpoolLimits limits = {});
+
+  // Keeps an envelope: on disk when this returns. The oldest are dropped first where the limits ask
+  // for it. LimitExceeded if it is larger than max_file_bytes by itself; Io if the disk refuses.
+  Result<void> keep(std::string_view body, BodyEncoding encoding, Categories categories);
+
+  // The oldest envelope that no other process has and whose name is not among `skip`; nothing if
+  // there is none. What is too old is dropped on the way, what is damaged set aside.
+  Result<std::optional<SpooledEnvelope>> take_oldest(const std::vector<std::string>& skip = {});
+  // The server has it, or will never take it.
+  Result<void> remove(SpooledEnvelope envelope);
+
+  // Envelopes there now, those in other processes' hands included.
+  size_t count() const;
+  const SpoolLosses& losses() const { return losses_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Entry {
+    SpoolName name;
+    uint64_t size_bytes = 0;
+    bool is_sound = false;  // a regular file within the limit of one
+  };
+
+  Spool() = default;
+  std::vector<Entry> entries() const;  // the oldest first
+  void make_room(uint64_t bytes);
+  bool is_too_old(const Entry& entry) const;
+  bool drop(const Entry& entry);
+  void set_aside(const std::string& name);
+  os::Fd lock(const std::string& name) const;
+  std::optional<SpooledEnvelope> take(const Entry& entry);
+  void remove_leftovers() const;
+
+  std::string path_;
+  os::Fd directory_;
+  SpoolLimits limits_;
+  SpoolLosses losses_;
+  uint64_t next_number_ = 0;
+};
+
+}  // namespace sentry_prof::upload

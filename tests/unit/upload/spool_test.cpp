@@ -1,0 +1,255 @@
+#include "upload/spool.h"
+
+#include "integration/temporary_directory.h"
+#include "os/clock.h"
+#include "support/catch2.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+using sentry_prof::ErrorCode;
+using sentry_prof::testing::TemporaryDirectory;
+using namespace sentry_prof::upload;
+
+namespace {
+
+Spool opened(const std::string& path, SpoolLimits limits = {}) {
+  auto spool = Spool::open(path, limits);
+  INFO((spool ? std::string() : spool.error().message));
+  REQUIRE(spool);
+  return std::move(*spool);
+}
+
+void keep(Spool& spool, const std::string& body) {
+  REQUIRE(spool.keep(body, BodyEncoding::Gzip, Category::ProfileChunk));
+}
+
+std::optional<SpooledEnvelope> take(Spool& spool, const std::vector<std::string>& skip = {}) {
+  auto envelope = spool.take_oldest(skip);
+  REQUIRE(envelope);
+  return std::move(*envelope);
+}
+
+std::string taken_body(Spool& spool) {
+  const auto envelope = take(spool);
+  return envelope ? envelope->body : "(nothing)";
+}
+
+// Takes and removes all; the bodies in their order.
+std::vector<std::string> drained(Spool& spool) {
+  std::vector<std::string> bodies;
+  while (auto envelope = take(spool)) {
+    bodies.push_back(envelope->body);
+    REQUIRE(spool.remove(std::move(*envelope)));
+  }
+  return bodies;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  return names;
+}
+
+std::string name_of(const std::string& body, uint64_t kept_unix_ns = sentry_prof::os::unix_ns()) {
+  SpoolName name;
+  name.kept_unix_ns = kept_unix_ns;
+  name.checksum = checksum_of(body);
+  name.categories = Category::ProfileChunk;
+  return to_text(name);
+}
+
+void write_file(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+}  // namespace
+
+TEST_CASE("What is kept comes back as it was, oldest first, until it is removed", "[spool]") {
+  const TemporaryDirectory folder;
+  Spool spool = opened(folder.file("spool"));
+  CHECK_FALSE(take(spool));
+  REQUIRE(spool.keep("first", BodyEncoding::Zstd, Category::Profile | Category::Transaction));
+  keep(spool, "second");
+  keep(spool, std::string("\0third", 6));
+
+  Spool later = opened(folder.file("spool"));  // another run
+  CHECK(later.count() == 3);
+  {
+    const auto envelope = take(later);
+    REQUIRE(envelope);
+    CHECK(envelope->body == "first");
+    CHECK(envelope->encoding == BodyEncoding::Zstd);
+    CHECK(envelope->categories == (Category::Profile | Category::Transaction));
+  }
+  CHECK(drained(later) == std::vector<std::string>{"first", "second", std::string("\0third", 6)});
+  CHECK(names_in(folder.file("spool")).empty());
+}
+
+TEST_CASE("Folder and files are for their owner only", "[spool]") {
+  const TemporaryDirectory folder;
+  Spool spool = opened(folder.file("spool"));
+  keep(spool, "x");
+  struct stat status {};
+  REQUIRE(::stat(folder.file("spool").c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0700);
+  REQUIRE(::stat((folder.file("spool") + "/" + names_in(folder.file("spool"))[0]).c_str(),
+                 &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("An envelope is in one pair of hands at a time", "[spool]") {
+  const TemporaryDirectory folder;
+  Spool one = opened(folder.path());
+  Spool two = opened(folder.path());
+  keep(one, "a");
+  keep(one, "b");
+  auto a = take(one);
+  REQUIRE(a);
+  CHECK(taken_body(two) == "b");
+  CHECK(taken_body(one) == "b");
+  REQUIRE(one.remove(std::move(*a)));
+  CHECK(drained(two) == std::vector<std::string>{"b"});
+}
+
+TEST_CASE("What a process held when it was killed is free again", "[spool]") {
+  const TemporaryDirectory folder;
+  Spool spool = opened(folder.path());
+  keep(spool, "a");
+  int ready[2];
+  REQUIRE(::pipe(ready) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    auto own = Spool::open(folder.path());
+    auto held = own->take_oldest();
+    if (::write(ready[1], "x", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char byte = 0;
+  REQUIRE(::read(ready[0], &byte, 1) == 1);
+  CHECK_FALSE(take(spool));
+  REQUIRE(::kill(child, SIGKILL) == 0);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  CHECK(taken_body(spool) == "a");
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST_CASE("An envelope to be skipped lets the next one through", "[spool]") {
+  const TemporaryDirectory folder;
+  Spool spool = opened(folder.path());
+  keep(spool, "a");
+  keep(spool, "b");
+  const std::string first = take(spool)->name;
+  const auto second = take(spool, {first});
+  REQUIRE(second);
+  CHECK(second->body == "b");
+}
+
+TEST_CASE("Where bytes or files are short the oldest goes, and is counted", "[spool]") {
+  const TemporaryDirectory folder;
+  SpoolLimits limits;
+  limits.max_bytes = 10;
+  Spool spool = opened(folder.file("bytes"), limits);
+  for (const char* body : {"aaaa", "bbbb", "cc", "dddd"}) keep(spool, body);
+  CHECK(spool.losses().dropped_for_size == 1);
+  CHECK(drained(spool) == std::vector<std::string>{"bbbb", "cc", "dddd"});
+  const auto too_large = spool.keep("eleven bytes", BodyEncoding::Gzip, Category::Profile);
+  REQUIRE_FALSE(too_large);
+  CHECK(too_large.error().code == ErrorCode::LimitExceeded);
+
+  limits = {};
+  limits.max_files = 2;
+  Spool few = opened(folder.file("files"), limits);
+  for (const char* body : {"a", "b", "c"}) keep(few, body);
+  CHECK(few.losses().dropped_for_size == 1);
+  CHECK(drained(few) == std::vector<std::string>{"b", "c"});
+}
+
+TEST_CASE("What is being sent is not dropped to make room", "[spool]") {
+  const TemporaryDirectory folder;
+  SpoolLimits limits;
+  limits.max_files = 2;
+  Spool spool = opened(folder.path(), limits);
+  keep(spool, "a");
+  keep(spool, "b");
+  {
+    const auto in_flight = take(spool);
+    keep(spool, "c");
+  }
+  CHECK(drained(spool) == std::vector<std::string>{"a", "c"});
+}
+
+TEST_CASE("What is too old is dropped, and counted; the future is not old", "[spool]") {
+  const TemporaryDirectory folder;
+  SpoolLimits limits;
+  limits.max_age_s = 3600;
+  Spool spool = opened(folder.path(), limits);
+  const uint64_t now = sentry_prof::os::unix_ns();
+  write_file(folder.file(name_of("old", now - 3700 * UINT64_C(1'000'000'000))), "old");
+  write_file(folder.file(name_of("young", now - 3000 * UINT64_C(1'000'000'000))), "young");
+  write_file(folder.file(name_of("early", now + 9000 * UINT64_C(1'000'000'000))), "early");
+  CHECK(drained(spool) == std::vector<std::string>{"young", "early"});
+  CHECK(spool.losses().dropped_for_age == 1);
+}
+
+TEST_CASE("Foreign files are left alone, damaged ones set aside", "[spool]") {
+  const TemporaryDirectory folder;
+  write_file(folder.file("notes.txt"), "mine");
+  write_file(folder.file("victim"), "secret");
+  write_file(folder.file(name_of("whole")), "who");
+  fs::create_symlink(folder.file("victim"), folder.file(name_of("secret")));
+  fs::create_directory(folder.file(name_of("directory")));
+  REQUIRE(::mkfifo(folder.file(name_of("fifo")).c_str(), 0600) == 0);
+  const std::string huge = folder.file(name_of("huge"));
+  write_file(huge, "");
+  fs::resize_file(huge, UINT64_C(1) << 40);
+
+  Spool spool = opened(folder.path());
+  keep(spool, "good");
+  CHECK(drained(spool) == std::vector<std::string>{"good"});
+  CHECK(spool.losses().set_aside == 5);
+  CHECK(spool.count() == 0);
+  CHECK(fs::exists(folder.file("notes.txt")));
+  CHECK(fs::exists(folder.file("victim")));
+  CHECK(names_in(folder.path()).size() == 7);
+}
+
+TEST_CASE("A spool that all may write to is refused", "[spool]") {
+  const TemporaryDirectory folder;
+  fs::permissions(folder.path(), fs::perms(0777));
+  const auto spool = Spool::open(folder.path());
+  REQUIRE_FALSE(spool);
+  CHECK(spool.error().code == ErrorCode::PermissionDenied);
+}
+
+TEST_CASE("What is no directory, or has none above it, is told", "[spool]") {
+  const TemporaryDirectory folder;
+  write_file(folder.file("file"), "");
+  CHECK_FALSE(Spool::open(folder.file("file")));
+  const auto missing = Spool::open(folder.file("a/b"));
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code == ErrorCode::NotFound);
+  CHECK(missing.error().message.find(folder.file("a/b")) != std::string::npos);
+}
+
+TEST_CASE("What a process left half written goes at the next start", "[spool]") {
+  const TemporaryDirectory folder;
+  // A pid that is above any limit of the kernel's (PID_MAX_LIMIT is 4194304).
+  const std::string leftover = folder.file(std::string(".").append(name_of("x")) +
+                                           ".999999999-0123456789abcdef.sentry-prof-tmp");
+  write_file(leftover, "ha");
+  const std::string foreign = folder.file(".other.999999999-0123456789abcdef.sentry-prof-tmp");
+  write_file(foreign, "ha");
+  Spool spool = opened(folder.path());
+  CHECK(spool.count() == 0);
+  CHECK_FALSE(fs::exists(leftover));
+  CHECK(fs::exists(foreign));
+}

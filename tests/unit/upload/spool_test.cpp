@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "support/catch2.h"
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -252,4 +253,42 @@ TEST_CASE("What a process left half written goes at the next start", "[spool]") 
   CHECK(spool.count() == 0);
   CHECK_FALSE(fs::exists(leftover));
   CHECK(fs::exists(foreign));
+}
+
+TEST_CASE("Killed at any moment, what was kept is there and whole", "[spool]") {
+  for (int round = 0; round < 20; ++round) {
+    const TemporaryDirectory folder;
+    int told[2];
+    REQUIRE(::pipe(told) == 0);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      auto spool = Spool::open(folder.path());
+      for (uint32_t number = 0;; ++number) {
+        const std::string body(10'000, static_cast<char>('a' + number % 26));
+        if (!spool->keep(body, BodyEncoding::Gzip, Category::ProfileChunk)) ::_exit(1);
+        if (::write(told[1], "k", 1) != 1) ::_exit(1);
+      }
+    }
+    ::close(told[1]);
+    char byte = 0;
+    size_t kept = 0;
+    while (kept < 3 && ::read(told[0], &byte, 1) == 1) ++kept;
+    ::usleep(static_cast<useconds_t>(round * 137));  // into another moment of keep() each round
+    REQUIRE(::kill(child, SIGKILL) == 0);
+    REQUIRE(::waitpid(child, nullptr, 0) == child);
+    while (::read(told[0], &byte, 1) == 1) ++kept;
+    ::close(told[0]);
+
+    Spool spool = opened(folder.path());
+    const auto bodies = drained(spool);
+    // One more may be there that it had no time to tell of.
+    CHECK(bodies.size() >= kept);
+    CHECK(bodies.size() <= kept + 1);
+    for (size_t i = 0; i < bodies.size(); ++i) {
+      CHECK(bodies[i] == std::string(10'000, static_cast<char>('a' + i % 26)));
+    }
+    CHECK(spool.losses().set_aside == 0);
+    CHECK(names_in(folder.path()).empty());
+  }
 }

@@ -20,13 +20,6 @@ namespace {
 
 constexpr std::string_view kSuffix = ".json";
 
-Result<void> write_to_file(const std::string& path, std::string_view bytes) {
-  auto file = os::AtomicFile::create(path);
-  if (!file) return tl::unexpected(file.error());
-  if (auto ok = file->write(bytes); !ok) return ok;
-  return file->commit();
-}
-
 // What `record` writes has passed what `validate` asks of everybody.
 Result<void> judge_own(std::string_view json, uint32_t chunk_number) {
   const ValidationReport report = validate(json);
@@ -61,6 +54,13 @@ Result<void> write_to_stdout(std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(count));
   }
   return {};
+}
+
+Result<void> write_file(const std::string& path, std::string_view bytes) {
+  auto file = os::AtomicFile::create(path);
+  if (!file) return tl::unexpected(file.error());
+  if (auto ok = file->write(bytes); !ok) return ok;
+  return file->commit();
 }
 
 std::string chunk_path(const std::string& path, uint32_t chunk_number) {
@@ -109,7 +109,7 @@ Result<void> ChunkFiles::write(const Profile& profile, uint32_t chunk_number) {
     return written;
   }
   std::string path = chunk_path(path_, chunk_number);
-  if (auto ok = write_to_file(path, json); !ok) return ok;
+  if (auto ok = write_file(path, json); !ok) return ok;
   written_.push_back(std::move(path));
   return {};
 }

@@ -24,6 +24,9 @@ std::string resolve_output(const std::string& output, const std::string& target_
 // All of `bytes`, whatever standard output is.
 Result<void> write_to_stdout(std::string_view bytes);
 
+// Whole or not there.
+Result<void> write_file(const std::string& path, std::string_view bytes);
+
 class ChunkFiles final : public recorder::ChunkSink {
  public:
   // `path` as resolve_output gives it.

@@ -7,6 +7,7 @@ enum ExitCode : int {
   kDone = 0,
   kAnswerIsNo = 1,  // nothing was recorded; a profile is not valid
   kWrongUsage = 2,
+  kTooLarge = 4,  // 3 to 6 also from the server's answers: upload/outcome.h
   kInputOutput = 7,
   // `record -- CMD` passes CMD's own status through; besides:
   kOwnFailure = 125,  // sentry-prof itself failed

@@ -1,6 +1,7 @@
 // What became of one FILE of `validate`.
 #pragma once
 
+#include "cli/profile_input.h"
 #include "cli/validate_options.h"
 #include "sentry_prof/result.h"
 
@@ -21,5 +22,9 @@ struct JudgedFile {
 
 // Any kind of file, any content.
 JudgedFile judge_file(const std::string& name, const ValidateCommandOptions& options);
+
+// What was read already. The text stays the caller's.
+JudgedFile judge_input(const std::string& name, const Result<ProfileInput>& input,
+                       const ValidateCommandOptions& options);
 
 }  // namespace sentry_prof::cli

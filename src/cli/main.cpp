@@ -4,6 +4,8 @@
 #include "cli/message.h"
 #include "cli/record_command.h"
 #include "cli/record_options.h"
+#include "cli/upload_command.h"
+#include "cli/upload_options.h"
 #include "cli/validate_command.h"
 #include "cli/validate_options.h"
 #include "os/standard_streams.h"
@@ -40,6 +42,16 @@ constexpr const char* kValidateExamples =
     "\n"
     "Exit status: 0 all files are valid, 1 one is not, 7 one could not be read (7 wins).\n";
 
+constexpr const char* kUploadExamples =
+    "Examples:\n"
+    "  sentry-prof upload profile.json                       to the DSN of SENTRY_DSN\n"
+    "  sentry-prof upload --spool /var/spool/prof *.json     keep what cannot be sent now\n"
+    "  sentry-prof upload --spool /var/spool/prof            send what was kept\n"
+    "  sentry-prof upload --dry-run -o envelope profile.json\n"
+    "\n"
+    "Exit status: 0 all were accepted, 1 invalid or refused, 2 wrong usage, 3 authentication,\n"
+    "4 too large, 5 rate limited, 6 network or server, 7 input/output. The highest wins.\n";
+
 // CLI11 before 2.3 has no other way to say what comes behind the options.
 class UsageFormatter : public CLI::Formatter {
  public:
@@ -52,7 +64,7 @@ class UsageFormatter : public CLI::Formatter {
 
 // Of `record` everything behind the first "--" is the command, never an option of ours.
 std::vector<std::string> cut_command(std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front() == "validate") return {};
+  if (arguments.empty() || arguments.front() != "record") return {};
   const auto mark = std::find(arguments.begin(), arguments.end(), "--");
   if (mark == arguments.end()) return {};
   std::vector<std::string> command(mark + 1, arguments.end());
@@ -102,13 +114,20 @@ int run(int argc, char** argv) {
       kValidateExamples);
   add_validate_options(validate, validate_options);
 
+  UploadCommandOptions upload_options;
+  CLI::App& upload =
+      add_subcommand(app, "upload", "Send profiles to Sentry",
+                     "sentry-prof upload [OPTIONS] FILE...\n       sentry-prof upload --spool DIR",
+                     kUploadExamples);
+  add_upload_options(upload, upload_options);
+
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes its arguments from the back
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     if (app.get_subcommands().empty()) {
-      return usage_error("say what to do: 'record' or 'validate'", "");
+      return usage_error("say what to do: 'record', 'validate' or 'upload'", "");
     }
     return usage_error(error.what(), app.get_subcommands().front()->get_name() + " ");
   }
@@ -116,6 +135,7 @@ int run(int argc, char** argv) {
   for (const std::string& unknown : chosen.remaining()) {
     if (unknown != "--") return complain_of_unknown(chosen, unknown);
   }
+  if (&chosen == &upload) return upload_command(upload_options);
   return &chosen == &validate ? validate_command(validate_options)
                               : record_command(std::move(record_options));
 }

@@ -1,0 +1,112 @@
+#include "cli/dsn_source.h"
+
+#include "os/file.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace sentry_prof::cli {
+
+namespace {
+
+// A few lines of text.
+constexpr size_t kMaxFile_bytes = 64 * 1024;
+constexpr std::string_view kSpace = " \t\r\n";
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Ours, root's, or that of the user behind sudo.
+bool is_trusted(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
+  const bool others_may_write = (facts.st_mode & S_IWOTH) != 0;
+  const bool is_of_sudo_user =
+      ::geteuid() == 0 && variable("SUDO_UID") == std::to_string(facts.st_uid);
+  return !others_may_write && (facts.st_uid == ::geteuid() || facts.st_uid == 0 || is_of_sudo_user);
+}
+
+struct Found {
+  std::string text, source;
+};
+
+std::optional<Found> look_into(const std::filesystem::path& directory) {
+  const std::string path = (directory / ".sentryclirc").string();
+  if (!is_trusted(path)) return {};
+  const auto text = os::read_small_file(path, kMaxFile_bytes);
+  if (!text) return {};
+  std::string dsn = dsn_in_sentryclirc(*text);
+  if (dsn.empty()) return {};
+  return Found{std::move(dsn), path};
+}
+
+std::optional<Found> look_for_sentryclirc() {
+  std::error_code is_unknown;
+  std::filesystem::path directory = std::filesystem::current_path(is_unknown);
+  while (!directory.empty()) {
+    if (auto found = look_into(directory)) return found;
+    if (directory == directory.parent_path()) break;
+    directory = directory.parent_path();
+  }
+  const std::string home = variable("HOME");
+  return home.empty() ? std::nullopt : look_into(home);
+}
+
+Result<Found> find(const std::string& dsn, const std::string& dsn_file) {
+  if (!dsn.empty()) return Found{dsn, "--dsn"};
+  if (!dsn_file.empty()) {
+    const auto text = os::read_small_file(dsn_file, kMaxFile_bytes);
+    if (!text) return fail(text.error().code, "--dsn-file: " + text.error().message);
+    return Found{std::string(trimmed(*text)), "--dsn-file " + dsn_file};
+  }
+  if (std::string value = variable("SENTRY_DSN"); !value.empty()) {
+    return Found{std::move(value), "SENTRY_DSN"};
+  }
+  if (auto found = look_for_sentryclirc()) return std::move(*found);
+  return fail(ErrorCode::NotFound,
+              "no DSN: give --dsn, --dsn-file or SENTRY_DSN (the project's settings, \"Client "
+              "Keys (DSN)\", show it), or put it into [auth] of .sentryclirc");
+}
+
+}  // namespace
+
+std::string dsn_in_sentryclirc(const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  bool is_in_auth = false;
+  while (std::getline(lines, line)) {
+    const std::string_view content = trimmed(line);
+    if (content.starts_with('[')) is_in_auth = content == "[auth]";
+    const size_t equals = content.find('=');
+    if (!is_in_auth || equals == content.npos) continue;
+    if (trimmed(content.substr(0, equals)) == "dsn") {
+      return std::string(trimmed(content.substr(equals + 1)));
+    }
+  }
+  return "";
+}
+
+Result<FoundDsn> find_dsn(const std::string& dsn, const std::string& dsn_file) {
+  const auto found = find(dsn, dsn_file);
+  if (!found) return tl::unexpected(found.error());
+  auto parsed = sentry::Dsn::parse(found->text);
+  if (!parsed) return fail(parsed.error().code, found->source + ": " + parsed.error().message);
+  return FoundDsn{std::move(*parsed), found->source};
+}
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,84 @@
+#include "cli/sendable.h"
+
+#include "sentry/envelope_images.h"
+#include "sentry/envelope_reader.h"
+#include "sentry/envelope_writer.h"
+#include "sentry/judge_envelope.h"
+#include "sentry/payload_facts.h"
+
+#include <utility>
+
+namespace sentry_prof::cli {
+
+namespace {
+
+using upload::Categories;
+using upload::Category;
+
+// Sources: Relay's data categories of chunks, by platform.
+Category category_of_chunk(std::string_view platform) {
+  const bool is_ui = platform == "cocoa" || platform == "android" || platform == "javascript";
+  return is_ui ? Category::ProfileChunkUi : Category::ProfileChunk;
+}
+
+Categories categories_of(const sentry::EnvelopeItem& item) {
+  if (item.type.is("profile")) return Category::Profile;
+  if (item.type.is("transaction")) return Category::Transaction;
+  if (!item.type.is("profile_chunk")) return Categories::all();
+  std::string buffer;
+  return category_of_chunk(item.platform ? item.platform->text(buffer) : "");
+}
+
+Categories categories_in(std::string_view envelope) {
+  sentry::EnvelopeReader reader(envelope);
+  if (!reader.header()) return Categories::all();
+  Categories categories;
+  while (const auto item = reader.next_item()) categories = categories | categories_of(*item);
+  return categories.empty() ? Categories::all() : categories;
+}
+
+Result<Sendable> from_envelope(std::string text, const SendableOptions& options) {
+  Sendable result;
+  result.categories = categories_in(text);
+  result.body =
+      options.keeps_image_type ? std::move(text) : sentry::with_symbolic_images(std::move(text));
+  return result;
+}
+
+Result<Sendable> from_profile(const std::string& text, const SendableOptions& options) {
+  const auto facts = sentry::read_payload_facts(text);
+  if (!facts) return tl::unexpected(facts.error());
+  const sentry::EnvelopeOptions envelope{options.keeps_image_type, "sentry-prof",
+                                         SENTRY_PROF_VERSION};
+  Sendable result;
+  if (facts->kind == sentry::PayloadKind::V2) {
+    result.categories = category_of_chunk(facts->platform);
+    result.body = sentry::chunk_envelope(text, *facts, envelope);
+    return result;
+  }
+  result.categories = Category::Profile | Category::Transaction;
+  if (options.transaction.empty()) {
+    result.body = sentry::profile_envelope(text, *facts, envelope);
+    return result;
+  }
+  auto body = sentry::profile_envelope_with(text, *facts, options.transaction, envelope);
+  if (!body) return tl::unexpected(body.error());
+  result.body = std::move(*body);
+  return result;
+}
+
+}  // namespace
+
+Result<Sendable> make_sendable(std::string text, const SendableOptions& options) {
+  if (sentry::looks_like_envelope(text)) return from_envelope(std::move(text), options);
+  return from_profile(text, options);
+}
+
+Result<Sendable> pack(Sendable sendable, upload::BodyEncoding encoding) {
+  if (encoding == upload::BodyEncoding::Identity) return sendable;
+  auto body = upload::encode_body(sendable.body, encoding);
+  if (!body) return tl::unexpected(body.error());
+  return Sendable{std::move(*body), encoding, sendable.categories};
+}
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,226 @@
+#include "cli/upload_command.h"
+
+#include "cli/chunk_files.h"
+#include "cli/exit_code.h"
+#include "cli/judged_file.h"
+#include "cli/message.h"
+#include "cli/problem_text.h"
+#include "cli/profile_input.h"
+#include "cli/sendable.h"
+#include "cli/sender.h"
+#include "os/file.h"
+#include "os/signals.h"
+#include "upload/spool_sender.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace sentry_prof::cli {
+
+namespace {
+
+constexpr size_t kMaxTransaction_bytes = 1024 * 1024;  // Relay's limit of an event
+
+using upload::Outcome;
+using upload::OutcomeKind;
+
+// What became of a file; nothing to send if `sendable` is empty.
+struct Prepared {
+  std::optional<Sendable> sendable;
+  int exit_code = kDone;
+};
+
+Prepared refused(const std::string& message, int exit_code) {
+  complain(message);
+  return {{}, exit_code};
+}
+
+int exit_code_of(ErrorCode code) {
+  if (code == ErrorCode::Malformed) return kAnswerIsNo;
+  return code == ErrorCode::InvalidArgument ? kWrongUsage : kInputOutput;
+}
+
+// Shows why it must not be sent. 0: it may.
+int judge(const std::string& name, const Result<ProfileInput>& input) {
+  const ValidateCommandOptions judging;
+  const JudgedFile file = judge_input(name, input, judging);
+  if (file.is_valid()) return kDone;
+  if (file.error) {
+    complain(file.error->message);
+    return exit_code_of(file.error->code);
+  }
+  print(problem_text(file, judging.judging(), false));
+  complain(name + " was not sent: Sentry would refuse it (--no-validate sends it all the same)");
+  return input->too_large ? kTooLarge : kAnswerIsNo;
+}
+
+Prepared prepare(const std::string& name, const UploadCommandOptions& options,
+                 const std::string& transaction) {
+  auto input = read_profile_input(name, !options.no_validate);
+  if (!options.no_validate) {
+    if (const int code = judge(name, input); code != kDone) return {{}, code};
+  } else if (!input) {
+    return refused(input.error().message, exit_code_of(input.error().code));
+  } else if (input->too_large) {
+    return refused(name + ": is too large to be read", kTooLarge);
+  }
+  auto sendable =
+      make_sendable(std::move(input->text), {options.sending.keep_image_type, transaction});
+  if (!sendable) {
+    return refused(name + ": " + sendable.error().message, exit_code_of(sendable.error().code));
+  }
+  return {std::move(*sendable), kDone};
+}
+
+int write_envelope(const std::string& path, std::string_view envelope) {
+  const auto written = path == "-" ? write_to_stdout(envelope) : write_file(path, envelope);
+  if (written) return kDone;
+  complain(written.error().message);
+  return kInputOutput;
+}
+
+int dry_run(const UploadCommandOptions& options, const std::string& transaction) {
+  const Prepared prepared = prepare(options.files.front(), options, transaction);
+  return prepared.sendable ? write_envelope(options.output, prepared.sendable->body)
+                           : prepared.exit_code;
+}
+
+// No further envelope would fare better.
+bool ends_all(OutcomeKind kind) {
+  return kind == OutcomeKind::Unauthorized || kind == OutcomeKind::TlsFailed ||
+         kind == OutcomeKind::Misconfigured || kind == OutcomeKind::Cancelled ||
+         kind == OutcomeKind::NetworkFailed;
+}
+
+class UploadRun {
+ public:
+  UploadRun(const UploadCommandOptions& options, Sender& sender, std::string transaction)
+      : options_(options), sender_(sender), transaction_(std::move(transaction)) {}
+
+  int run() {
+    for (const std::string& name : options_.files) {
+      if (is_over_) {
+        complain(name + " was not sent");
+      } else {
+        send_file(name);
+      }
+    }
+    if (sender_.spool()) send_spool();
+    return worst_;
+  }
+
+ private:
+  void send_file(const std::string& name) {
+    Prepared prepared = prepare(name, options_, transaction_);
+    if (!prepared.sendable) return note(prepared.exit_code);
+    auto packed = pack(std::move(*prepared.sendable), options_.sending.compression);
+    if (!packed) return note_error(packed.error());
+    if (sender_.spool()) {
+      sender_.show_to_spotlight(*packed);
+      const auto kept = sender_.spool()->keep(packed->body, packed->encoding, packed->categories);
+      if (!kept) note_error(kept.error());
+      return;
+    }
+    tell(name, sender_.send(*packed));
+  }
+
+  void send_spool() {
+    const auto give_up = [&](const Outcome& outcome) { tell("a kept envelope", outcome); };
+    const auto run = upload::send_spooled(*sender_.spool(), sender_.uploader(), give_up);
+    if (!run) return note_error(run.error());
+    if (run->accepted > 0) {
+      say(fmt::format("{} of {}: accepted by {}.", run->accepted, options_.sending.spool,
+                      sender_.host()));
+    }
+    if (run->trouble && !upload::is_final(run->trouble->kind)) tell("", *run->trouble);
+    tell_losses();
+    if (const size_t left = sender_.spool()->count(); left > 0) {
+      complain(fmt::format("{} left in {}; the next upload with this spool sends them", left,
+                           options_.sending.spool));
+    }
+  }
+
+  void tell_losses() {
+    const upload::SpoolLosses& losses = sender_.spool()->losses();
+    const uint64_t dropped = losses.dropped_for_age + losses.dropped_for_size;
+    if (dropped > 0) {
+      complain(fmt::format("{}: {} dropped: {} too old, {} to make room", options_.sending.spool,
+                           dropped, losses.dropped_for_age, losses.dropped_for_size));
+    }
+    if (losses.set_aside > 0) {
+      complain(fmt::format("{}: {} damaged, set aside as *.bad", options_.sending.spool,
+                           losses.set_aside));
+    }
+  }
+
+  void tell(const std::string& what, const Outcome& outcome) {
+    const std::string text =
+        (what.empty() ? "" : what + ": ") + upload::sentence(outcome, sender_.host());
+    if (outcome.kind == OutcomeKind::Accepted) {
+      say(text);
+    } else {
+      complain(text);
+    }
+    note(upload::exit_code(outcome.kind));
+    is_over_ = is_over_ || ends_all(outcome.kind);
+  }
+  void say(const std::string& text) const {
+    if (!options_.is_quiet) complain(text);
+  }
+  void note_error(const Error& error) {
+    complain(error.message);
+    note(kInputOutput);
+  }
+  void note(int exit_code) { worst_ = std::max(worst_, exit_code); }
+
+  const UploadCommandOptions& options_;
+  Sender& sender_;
+  std::string transaction_;
+  int worst_ = kDone;
+  bool is_over_ = false;
+};
+
+int send_all(const UploadCommandOptions& options, std::string transaction) {
+  const auto signals = os::SignalSet::install();
+  if (!signals) {
+    complain(signals.error().message);
+    return kInputOutput;
+  }
+  const auto sender = Sender::create(options.sending, signals->fd());
+  if (!sender) {
+    complain(sender.error().message);
+    const ErrorCode code = sender.error().code;
+    return code == ErrorCode::InvalidArgument || code == ErrorCode::NotFound ? kWrongUsage
+                                                                             : kInputOutput;
+  }
+  const int exit_code = UploadRun(options, **sender, std::move(transaction)).run();
+  if (const auto taken = signals->take()) os::die_by_signal(taken->number);
+  return exit_code;
+}
+
+}  // namespace
+
+int upload_command(const UploadCommandOptions& options) {
+  if (auto ok = check(options); !ok) {
+    complain(ok.error().message + ". Try: sentry-prof upload --help");
+    return kWrongUsage;
+  }
+  std::string transaction;
+  if (!options.transaction_file.empty()) {
+    auto text = os::read_small_file(options.transaction_file, kMaxTransaction_bytes);
+    if (!text) {
+      complain(text.error().message);
+      return kInputOutput;
+    }
+    transaction = std::move(*text);
+  }
+  return options.is_dry_run ? dry_run(options, transaction)
+                            : send_all(options, std::move(transaction));
+}
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,71 @@
+#include "cli/upload_options.h"
+
+#include "cli/choice_option.h"
+
+#include <CLI/CLI.hpp>
+
+namespace sentry_prof::cli {
+
+void add_sending_options(CLI::App& app, SendingOptions& options) {
+  app.add_option("--dsn", options.dsn,
+                 "The project's DSN (default: --dsn-file, SENTRY_DSN, .sentryclirc)")
+      ->type_name("DSN");
+  app.add_option("--dsn-file", options.dsn_file, "A file that holds the DSN")->type_name("FILE");
+  app.add_option("--spool", options.spool,
+                 "Keep on disk what could not be sent yet, and send what is kept there")
+      ->type_name("DIR");
+  app.add_option("--max-retries", options.max_retries,
+                 "Tries after the first one, with growing waits between (default 5)")
+      ->check(CLI::Range(0, 1000).description(""))
+      ->type_name("N");
+  app.add_flag("--keep-image-type", options.keep_image_type,
+               "Send the image type 'elf' as it is, although the server refuses it");
+  add_choice<upload::BodyEncoding>(app, "--compress", options.compression,
+                                   {{"gzip", upload::BodyEncoding::Gzip},
+                                    {"zstd", upload::BodyEncoding::Zstd},
+                                    {"none", upload::BodyEncoding::Identity}},
+                                   "Packing of what is sent (default gzip)");
+  app.add_option("--ca-file", options.ca_file,
+                 "Certificate authorities to trust, PEM (default: curl's conventions)")
+      ->type_name("FILE");
+}
+
+void add_upload_options(CLI::App& upload, UploadCommandOptions& options) {
+  upload
+      .add_option("FILE", options.files,
+                  "V1 profiles, V2 chunks and envelopes, also as .gz or .zst; '-' is standard "
+                  "input")
+      ->type_name(" ");
+  add_sending_options(upload, options.sending);
+  upload.add_flag("--dry-run", options.is_dry_run,
+                  "Write the envelope to -o instead of sending it");
+  upload.add_option("-o,--output", options.output, "Of --dry-run: a file, or '-'")
+      ->type_name("ENVELOPE");
+  upload.add_flag("--no-validate", options.no_validate, "Send also what Sentry would refuse");
+  upload
+      .add_option("--transaction-file", options.transaction_file,
+                  "V1: the transaction (JSON) to send with the profile")
+      ->type_name("FILE");
+  upload
+      .add_option("--link-transaction", options.link_transaction,
+                  "V2: a transaction (JSON) to link to the chunk and to send behind it")
+      ->type_name("FILE");
+  upload.add_flag("-q,--quiet", options.is_quiet, "Say nothing but errors");
+}
+
+Result<void> check(const UploadCommandOptions& options) {
+  const auto wrong = [](const char* message) { return fail(ErrorCode::InvalidArgument, message); };
+  if (options.files.empty() && (options.sending.spool.empty() || options.is_dry_run)) {
+    return wrong("nothing to upload: give one FILE or more, or --spool DIR");
+  }
+  if (options.is_dry_run != !options.output.empty()) {
+    return wrong("--dry-run needs -o ENVELOPE, and -o is for --dry-run");
+  }
+  const bool is_for_one = options.is_dry_run || !options.transaction_file.empty();
+  if (is_for_one && options.files.size() > 1) {
+    return wrong("--dry-run and --transaction-file are for one FILE at a time");
+  }
+  return {};
+}
+
+}  // namespace sentry_prof::cli

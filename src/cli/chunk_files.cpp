@@ -94,15 +94,25 @@ std::string resolve_output(const std::string& output, const std::string& target_
                      pid, format == SentryFormat::V1 ? "v1" : "v2");
 }
 
-Result<void> ChunkFiles::write(const Profile& profile, uint32_t chunk_number) {
-  const std::string json = to_sentry_json(profile, format_);
+Result<std::string> chunk_json(const Profile& profile, SentryFormat format, uint32_t chunk_number) {
+  std::string json = to_sentry_json(profile, format);
   if (json.size() > limits::kMaxItem_bytes) {
     return fail(ErrorCode::LimitExceeded,
                 fmt::format("chunk {} would have {} bytes, Sentry takes at most {}; record with a "
                             "lower --frequency or shorter --chunk-seconds",
                             chunk_number, json.size(), limits::kMaxItem_bytes));
   }
-  if (auto ok = judge_own(json, chunk_number); !ok) return ok;
+  if (auto ok = judge_own(json, chunk_number); !ok) return tl::unexpected(ok.error());
+  return json;
+}
+
+Result<void> ChunkFiles::write(const Profile& profile, uint32_t chunk_number) {
+  const auto json = chunk_json(profile, format_, chunk_number);
+  if (!json) return tl::unexpected(json.error());
+  return write_json(*json, chunk_number);
+}
+
+Result<void> ChunkFiles::write_json(std::string_view json, uint32_t chunk_number) {
   if (path_ == "-") {
     auto written = write_to_stdout(json);
     is_stdout_closed_ = !written;

@@ -27,12 +27,17 @@ Result<void> write_to_stdout(std::string_view bytes);
 // Whole or not there.
 Result<void> write_file(const std::string& path, std::string_view bytes);
 
+// LimitExceeded, Malformed: what Sentry would refuse is not written.
+Result<std::string> chunk_json(const Profile& profile, SentryFormat format, uint32_t chunk_number);
+
 class ChunkFiles final : public recorder::ChunkSink {
  public:
   // `path` as resolve_output gives it.
   ChunkFiles(std::string path, SentryFormat format) : path_(std::move(path)), format_(format) {}
 
   Result<void> write(const Profile& profile, uint32_t chunk_number) override;
+  // What chunk_json() made.
+  Result<void> write_json(std::string_view json, uint32_t chunk_number);
   bool is_broken() const override { return is_stdout_closed_; }
   // A file that looks like the next chunk of this recording but was there before; empty if none.
   std::string left_by_earlier_run() const;

@@ -1,5 +1,7 @@
 // sentry-prof: arguments in, calls out, exit code.
 
+#include "cli/chunk_files.h"
+#include "cli/config_file.h"
 #include "cli/exit_code.h"
 #include "cli/message.h"
 #include "cli/record_command.h"
@@ -11,10 +13,13 @@
 #include "os/standard_streams.h"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -62,6 +67,22 @@ class UsageFormatter : public CLI::Formatter {
   std::string usage_;
 };
 
+// `ps` shows a program's arguments to every user: the DSN is taken out of them.
+void hide_dsn(int argc, char** argv) {
+  constexpr std::string_view kOption = "--dsn";
+  bool is_dsn = false;
+  for (int i = 1; i < argc; ++i) {
+    char* argument = argv[i];
+    if (std::string_view(argument) == "--") return;  // a command's own
+    if (is_dsn) {
+      std::memset(argument, '*', std::strlen(argument));
+    } else if (std::string_view(argument).starts_with("--dsn=")) {
+      std::memset(argument + kOption.size() + 1, '*', std::strlen(argument) - kOption.size() - 1);
+    }
+    is_dsn = argument == kOption;
+  }
+}
+
 // Of `record` everything behind the first "--" is the command, never an option of ours.
 std::vector<std::string> cut_command(std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "record") return {};
@@ -93,8 +114,24 @@ CLI::App& add_subcommand(CLI::App& app, const char* name, const char* descriptio
   return *subcommand;
 }
 
+// Nothing if the program is to go on.
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes its arguments from the back
+  try {
+    app.parse(std::move(arguments));
+    return {};
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (app.get_subcommands().empty()) {
+      return usage_error("say what to do: 'record', 'validate' or 'upload'", "");
+    }
+    return usage_error(error.what(), app.get_subcommands().front()->get_name() + " ");
+  }
+}
+
 int run(int argc, char** argv) {
   std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  hide_dsn(argc, argv);
   RecordOptions record_options;
   record_options.command = cut_command(arguments);
   ValidateCommandOptions validate_options;
@@ -121,19 +158,30 @@ int run(int argc, char** argv) {
                      kUploadExamples);
   add_upload_options(upload, upload_options);
 
-  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes its arguments from the back
-  try {
-    app.parse(std::move(arguments));
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    if (app.get_subcommands().empty()) {
-      return usage_error("say what to do: 'record', 'validate' or 'upload'", "");
+  ConfigOptions config;
+  add_config_options(record, config);
+  add_config_options(upload, config);
+
+  if (const auto ended = parse(app, arguments)) return *ended;
+  std::vector<std::string> of_config;
+  if (!config.path.empty()) {
+    const auto read = arguments_of_config(config.path, *app.get_subcommands().front());
+    if (!read) {
+      complain(read.error().message);
+      return kWrongUsage;
     }
-    return usage_error(error.what(), app.get_subcommands().front()->get_name() + " ");
+    of_config = *read;
+    // Behind the subcommand's name. A second parsing of the same and more.
+    std::vector<std::string> all = arguments;
+    all.insert(all.begin() + 1, of_config.begin(), of_config.end());
+    if (const auto ended = parse(app, all)) return *ended;
   }
   const CLI::App& chosen = *app.get_subcommands().front();
   for (const std::string& unknown : chosen.remaining()) {
     if (unknown != "--") return complain_of_unknown(chosen, unknown);
+  }
+  if (config.is_to_be_printed) {
+    return write_to_stdout(printed_config(chosen, config.path, of_config)) ? kDone : kInputOutput;
   }
   if (&chosen == &upload) return upload_command(upload_options);
   return &chosen == &validate ? validate_command(validate_options)

@@ -1,6 +1,7 @@
 // What is said to the user, on standard error.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace sentry_prof::cli {
@@ -9,7 +10,12 @@ namespace sentry_prof::cli {
 // exception.
 void print(std::string_view text);
 
-// "sentry-prof: MESSAGE" and a newline; what is not printable in it is replaced.
+// URLs with "***" for what stands before '@': a DSN that was given in the place of something else
+// must not be quoted.
+std::string without_userinfo(std::string_view text);
+
+// "sentry-prof: MESSAGE" and a newline; what is not printable in it is replaced, and so are keys in
+// URLs.
 void complain(std::string_view message);
 
 }  // namespace sentry_prof::cli

@@ -4,9 +4,11 @@
 #include "base/path.h"
 #include "base/utf8.h"
 #include "cli/chunk_files.h"
+#include "cli/chunk_outputs.h"
 #include "cli/exit_code.h"
 #include "cli/live_line.h"
 #include "cli/message.h"
+#include "cli/record_upload.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/signals.h"
@@ -126,13 +128,30 @@ Result<void> write_summary(const RecordOptions& options, const std::string& json
   return file->commit();
 }
 
+bool writes_files(const RecordOptions& options) {
+  return !options.upload || !options.output.empty();
+}
+
+// Null without --upload.
+Result<std::unique_ptr<RecordUpload>> start_upload(const RecordOptions& options) {
+  if (!options.upload) return nullptr;
+  return RecordUpload::start(options);
+}
+
+// Of a DSN that is missing or wrong: the user's to mend.
+int exit_code_of(const Error& error) {
+  return error.code == ErrorCode::InvalidArgument || error.code == ErrorCode::NotFound
+             ? kWrongUsage
+             : kInputOutput;
+}
+
 // Told before the recording begins, not after an hour of it.
 Result<void> check_outputs(const RecordOptions& options, const std::string& path) {
   const bool uses_stdout = path == "-" || options.summary == "-";
   if (uses_stdout && !os::is_writable(STDOUT_FILENO)) {
     return fail(ErrorCode::Io, "standard output is closed, nothing can be written to it");
   }
-  if (path != "-") {
+  if (path != "-" && writes_files(options)) {
     if (options.output.ends_with('/')) {
       if (auto ok = os::make_directory(options.output); !ok) return ok;
     }
@@ -142,7 +161,7 @@ Result<void> check_outputs(const RecordOptions& options, const std::string& path
     }
   }
   if (options.summary.empty() || options.summary == "-") return {};
-  if (is_chunk_path(path, options.summary)) {
+  if (writes_files(options) && is_chunk_path(path, options.summary)) {
     return fail(ErrorCode::InvalidArgument,
                 "--summary " + options.summary + " is the name of a chunk's file, too");
   }
@@ -154,7 +173,8 @@ bool report(const RecordOptions& options, const recorder::RunFigures& figures,
             const ChunkFiles& files) {
   if (!options.is_quiet) {
     print(recorder::summary_text(figures, files.written(), options.is_verbose));
-    if (const std::string left = files.left_by_earlier_run(); !left.empty()) {
+    const std::string left = writes_files(options) ? files.left_by_earlier_run() : "";
+    if (!left.empty()) {
       print("  note      " + printable_utf8(left) + " is of an earlier recording\n");
     }
   }
@@ -182,13 +202,19 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
     complain(raw_log.error().message);
     return kInputOutput;
   }
+  const auto uploads = start_upload(options);
+  if (!uploads) {
+    complain(uploads.error().message);
+    return exit_code_of(uploads.error());
+  }
   ChunkFiles files(path, options.format);
+  ChunkOutputs outputs(options.format, writes_files(options) ? &files : nullptr, uploads->get());
   const auto sampler = sampling::make_perf_sampler(sampler_options(options), raw_log->get());
   recorder::RecorderOptions recorder_opts = recorder_options(options);
   recorder_opts.main_executable = executable;
   recorder_opts.raw_log = raw_log->get();
   LiveLine line(!options.is_quiet);
-  recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, files,
+  recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, outputs,
                               [&](const recorder::Progress& progress) { line.show(progress); });
   auto run = recorder.attach(options.pids);
   line.clear();
@@ -201,8 +227,11 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
       std::all_of(options.pids.begin(), options.pids.end(), os::is_stopped);
   signals.let_next_one_kill();
   const bool is_log_written = finish_raw_log(raw_log->get());
-  if (!report(options, run->figures, files) || !is_log_written) return kInputOutput;
+  const bool is_reported = report(options, run->figures, files);
+  const UploadEnd sent = *uploads ? (*uploads)->finish() : UploadEnd{};
+  if (!is_reported || !is_log_written) return kInputOutput;
   if (run->reason == recorder::StopReason::Signal) os::die_by_signal(run->signal);
+  if (sent.exit_code != kDone) return sent.exit_code;
   return run->figures.chunks_written > 0 ? kDone : kAnswerIsNo;
 }
 
@@ -235,12 +264,18 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
     complain(raw_log.error().message);
     return kOwnFailure;
   }
+  const auto uploads = start_upload(options);
+  if (!uploads) {
+    complain(uploads.error().message);
+    return kOwnFailure;
+  }
   ChunkFiles files(path, options.format);
+  ChunkOutputs outputs(options.format, writes_files(options) ? &files : nullptr, uploads->get());
   const auto sampler = sampling::make_perf_sampler(sampler_options(options), raw_log->get());
   recorder::RecorderOptions recorder_opts = recorder_options(options);
   recorder_opts.raw_log = raw_log->get();
   LiveLine line(!options.is_quiet, child->pid());
-  recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, files,
+  recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, outputs,
                               [&](const recorder::Progress& progress) { line.show(progress); });
   int exec_errno = 0;
   auto run = recorder.launch(*child, exec_errno);
@@ -252,7 +287,9 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
   }
   run->figures.ran_as_root = ::geteuid() == 0;
   const bool is_log_written = finish_raw_log(raw_log->get());
-  const bool is_written = report(options, run->figures, files) && is_log_written;
+  const bool is_reported = report(options, run->figures, files);
+  const UploadEnd sent = *uploads ? (*uploads)->finish() : UploadEnd{};
+  const bool is_written = is_reported && is_log_written && sent.is_complete;
   if (run->reason != recorder::StopReason::TargetEnded && !options.is_quiet) {
     complain(fmt::format("the recording is over, the command goes on (process {})", child->pid()));
   }

@@ -143,9 +143,13 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
   record.add_option("--environment", options.environment,
                     "Environment (default: SENTRY_ENVIRONMENT, else production)");
   record.add_option("--transaction", options.transaction,
-                    "Name of the V1 transaction (default: the executable's name)");
+                    "Name of the V1 transaction (default: the executable's name);\n"
+                    "with v2 and --upload: also send one of this name, linked to the chunks");
   record.add_option("--platform", options.platform,
                     "Platform (default rust: what Sentry symbolicates ELF frames for)");
+  record.add_flag("--upload", options.upload,
+                  "Send each chunk to Sentry; files only if -o is given, too");
+  add_sending_options(record, options.sending);
   record.add_option("--summary", options.summary, "Write the end-of-run figures as JSON")
       ->check(not_empty())
       ->type_name("FILE");
@@ -176,6 +180,13 @@ Result<void> complete(RecordOptions& options) {
   if (options.summary == "-" && options.output == "-") {
     return fail(ErrorCode::InvalidArgument,
                 "--output and --summary cannot both go to standard output");
+  }
+  if (options.upload && !options.replay.empty()) {
+    return fail(ErrorCode::InvalidArgument, "--replay writes files; upload them");
+  }
+  if (!options.upload && (!options.sending.dsn.empty() || !options.sending.dsn_file.empty() ||
+                          !options.sending.spool.empty())) {
+    return fail(ErrorCode::InvalidArgument, "--dsn, --dsn-file and --spool are for --upload");
   }
   if (options.platform.empty()) {
     return fail(ErrorCode::InvalidArgument, "--platform: must not be empty");

@@ -1,6 +1,7 @@
 // The arguments of `sentry-prof record`, checked.
 #pragma once
 
+#include "cli/upload_options.h"
 #include "sampling/sampler.h"
 #include "sentry_prof/result.h"
 #include "sentry_prof/sentry.h"
@@ -19,7 +20,7 @@ namespace sentry_prof::cli {
 struct RecordOptions {
   std::vector<int> pids;
   std::vector<std::string> command;  // everything behind the first "--"
-  std::string output;                // empty: the default name
+  std::string output;                // empty: the default name; with `upload` no file
   SentryFormat format = SentryFormat::V2;
   uint32_t frequency_hz = 101;
   std::optional<double> duration_s;
@@ -34,6 +35,8 @@ struct RecordOptions {
   std::string summary;  // a file; empty: none
   std::string raw_log;  // hidden: a file; empty: none is kept
   std::string replay;   // hidden: a raw log to take the place of a target
+  bool upload = false;
+  SendingOptions sending;  // with `upload`
   bool is_quiet = false;
   bool is_verbose = false;
 };

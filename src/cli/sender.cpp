@@ -12,7 +12,6 @@ namespace sentry_prof::cli {
 namespace {
 
 constexpr const char* kClientName = "sentry-prof/" SENTRY_PROF_VERSION;
-constexpr const char* kLocalSpotlight = "http://localhost:8969/stream";
 
 upload::UploaderOptions uploader_options(const SendingOptions& options) {
   upload::UploaderOptions result;
@@ -29,13 +28,6 @@ std::string environment_variable(const char* name) {
 
 }  // namespace
 
-std::string spotlight_url(const std::string& variable) {
-  if (variable == "1" || variable == "true" || variable == "yes" || variable == "on") {
-    return kLocalSpotlight;
-  }
-  return variable.starts_with("http://") || variable.starts_with("https://") ? variable : "";
-}
-
 Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, int stop_fd) {
   os::make_memory_private();
   auto found = find_dsn(options.dsn, options.dsn_file);
@@ -47,6 +39,8 @@ Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, in
   auto client = upload::CurlClient::create(std::move(curl));
   if (!client) return tl::unexpected(client.error());
   sender->client_ = std::move(*client);
+  sender->client_and_spotlight_ = std::make_unique<SpotlightClient>(
+      *sender->client_, spotlight_url(environment_variable("SENTRY_SPOTLIGHT")));
   if (!options.spool.empty()) {
     auto spool = upload::Spool::open(options.spool);
     if (!spool) return tl::unexpected(spool.error());
@@ -58,26 +52,12 @@ Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, in
   sender->uploader_ = std::make_unique<upload::Uploader>(std::move(found->dsn), *sender->client_,
                                                          sender->waiter_, uploader_options(options),
                                                          [random] { return (*random)(); });
-  sender->spotlight_url_ = spotlight_url(environment_variable("SENTRY_SPOTLIGHT"));
   return sender;
 }
 
 upload::Outcome Sender::send(const Sendable& sendable) {
-  show_to_spotlight(sendable);
   return uploader_->send(
       {sendable.body, upload::content_encoding(sendable.encoding), sendable.categories});
-}
-
-void Sender::show_to_spotlight(const Sendable& sendable) {
-  if (spotlight_url_.empty()) return;
-  upload::HttpRequest request;
-  request.url = spotlight_url_;
-  request.body = sendable.body;
-  request.headers = {{"Content-Type", "application/x-sentry-envelope"},
-                     {"User-Agent", kClientName}};
-  const std::string_view encoding = upload::content_encoding(sendable.encoding);
-  if (!encoding.empty()) request.headers.push_back({"Content-Encoding", std::string(encoding)});
-  (void)client_->post(request);
 }
 
 }  // namespace sentry_prof::cli

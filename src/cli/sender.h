@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/sendable.h"
+#include "cli/spotlight_client.h"
 #include "cli/upload_options.h"
 #include "upload/clock_waiter.h"
 #include "upload/curl_client.h"
@@ -21,10 +22,8 @@ class Sender {
   // DSN's; others the spool's or libcurl's. From here on the process's memory is private.
   static Result<std::unique_ptr<Sender>> create(const SendingOptions& options, int stop_fd);
 
-  // To Spotlight and to the DSN's server; the spool is the caller's.
+  // Past the spool, if there is one.
   upload::Outcome send(const Sendable& sendable);
-  // Also to the local Spotlight, if SENTRY_SPOTLIGHT asks for it; its trouble is nobody's.
-  void show_to_spotlight(const Sendable& sendable);
 
   upload::Uploader& uploader() { return *uploader_; }
   const upload::ClockWaiter& waiter() const { return waiter_; }
@@ -36,12 +35,9 @@ class Sender {
 
   upload::ClockWaiter waiter_;
   std::unique_ptr<upload::CurlClient> client_;
+  std::unique_ptr<SpotlightClient> client_and_spotlight_;  // SENTRY_SPOTLIGHT
   std::unique_ptr<upload::Uploader> uploader_;
   std::optional<upload::Spool> spool_;
-  std::string spotlight_url_;  // empty: none
 };
-
-// "1", "true" and the like mean the usual local address; a URL is taken as it is; empty for none.
-std::string spotlight_url(const std::string& variable);
 
 }  // namespace sentry_prof::cli

@@ -10,6 +10,8 @@
 #include "cli/sender.h"
 #include "os/file.h"
 #include "os/signals.h"
+#include "sentry/envelope_writer.h"
+#include "sentry/transaction_link.h"
 #include "upload/spool_sender.h"
 
 #include <algorithm>
@@ -29,15 +31,22 @@ constexpr size_t kMaxTransaction_bytes = 1024 * 1024;  // Relay's limit of an ev
 using upload::Outcome;
 using upload::OutcomeKind;
 
+// Of --transaction-file and --link-transaction; at most one of them is not empty.
+struct Transactions {
+  std::string of_profile;
+  std::string to_link;
+};
+
 // What became of a file; nothing to send if `sendable` is empty.
 struct Prepared {
   std::optional<Sendable> sendable;
+  std::optional<sentry::ProfilerLink> link;  // with --link-transaction
   int exit_code = kDone;
 };
 
 Prepared refused(const std::string& message, int exit_code) {
   complain(message);
-  return {{}, exit_code};
+  return {{}, {}, exit_code};
 }
 
 int exit_code_of(ErrorCode code) {
@@ -60,21 +69,27 @@ int judge(const std::string& name, const Result<ProfileInput>& input) {
 }
 
 Prepared prepare(const std::string& name, const UploadCommandOptions& options,
-                 const std::string& transaction) {
+                 const Transactions& transactions) {
   auto input = read_profile_input(name, !options.no_validate);
   if (!options.no_validate) {
-    if (const int code = judge(name, input); code != kDone) return {{}, code};
+    if (const int code = judge(name, input); code != kDone) return {{}, {}, code};
   } else if (!input) {
     return refused(input.error().message, exit_code_of(input.error().code));
   } else if (input->too_large) {
     return refused(name + ": is too large to be read", kTooLarge);
   }
-  auto sendable =
-      make_sendable(std::move(input->text), {options.sending.keep_image_type, transaction});
+  std::optional<sentry::ProfilerLink> profiler;
+  if (!transactions.to_link.empty()) {
+    auto found = sentry::read_profiler_link(input->text);
+    if (!found) return refused(name + ": " + found.error().message, kAnswerIsNo);
+    profiler = std::move(*found);
+  }
+  auto sendable = make_sendable(std::move(input->text),
+                                {options.sending.keep_image_type, transactions.of_profile});
   if (!sendable) {
     return refused(name + ": " + sendable.error().message, exit_code_of(sendable.error().code));
   }
-  return {std::move(*sendable), kDone};
+  return {std::move(*sendable), std::move(profiler), kDone};
 }
 
 int write_envelope(const std::string& path, std::string_view envelope) {
@@ -84,8 +99,8 @@ int write_envelope(const std::string& path, std::string_view envelope) {
   return kInputOutput;
 }
 
-int dry_run(const UploadCommandOptions& options, const std::string& transaction) {
-  const Prepared prepared = prepare(options.files.front(), options, transaction);
+int dry_run(const UploadCommandOptions& options, const Transactions& transactions) {
+  const Prepared prepared = prepare(options.files.front(), options, transactions);
   return prepared.sendable ? write_envelope(options.output, prepared.sendable->body)
                            : prepared.exit_code;
 }
@@ -99,8 +114,8 @@ bool ends_all(OutcomeKind kind) {
 
 class UploadRun {
  public:
-  UploadRun(const UploadCommandOptions& options, Sender& sender, std::string transaction)
-      : options_(options), sender_(sender), transaction_(std::move(transaction)) {}
+  UploadRun(const UploadCommandOptions& options, Sender& sender, Transactions transactions)
+      : options_(options), sender_(sender), transactions_(std::move(transactions)) {}
 
   int run() {
     for (const std::string& name : options_.files) {
@@ -110,23 +125,38 @@ class UploadRun {
         send_file(name);
       }
     }
+    send_transaction();
     if (sender_.spool()) send_spool();
     return worst_;
   }
 
  private:
   void send_file(const std::string& name) {
-    Prepared prepared = prepare(name, options_, transaction_);
+    Prepared prepared = prepare(name, options_, transactions_);
     if (!prepared.sendable) return note(prepared.exit_code);
-    auto packed = pack(std::move(*prepared.sendable), options_.sending.compression);
-    if (!packed) return note_error(packed.error());
-    if (sender_.spool()) {
-      sender_.show_to_spotlight(*packed);
-      const auto kept = sender_.spool()->keep(packed->body, packed->encoding, packed->categories);
-      if (!kept) note_error(kept.error());
-      return;
+    send(name, std::move(*prepared.sendable));
+    if (prepared.link) link_ = std::move(prepared.link);
+  }
+
+  // Behind the chunks: one transaction, linked to the last of them.
+  void send_transaction() {
+    if (!link_ || is_over_) return;
+    const auto linked = sentry::link_transaction(transactions_.to_link, *link_);
+    auto envelope = linked ? sentry::transaction_envelope(*linked) : tl::unexpected(linked.error());
+    if (!envelope) {
+      complain(options_.link_transaction + ": " + envelope.error().message);
+      return note(kAnswerIsNo);
     }
-    tell(name, sender_.send(*packed));
+    send(options_.link_transaction,
+         {std::move(*envelope), upload::BodyEncoding::Identity, upload::Category::Transaction});
+  }
+
+  void send(const std::string& name, Sendable sendable) {
+    auto packed = pack(std::move(sendable), options_.sending.compression);
+    if (!packed) return note_error(packed.error());
+    if (!sender_.spool()) return tell(name, sender_.send(*packed));
+    const auto kept = sender_.spool()->keep(packed->body, packed->encoding, packed->categories);
+    if (!kept) note_error(kept.error());
   }
 
   void send_spool() {
@@ -180,12 +210,13 @@ class UploadRun {
 
   const UploadCommandOptions& options_;
   Sender& sender_;
-  std::string transaction_;
+  Transactions transactions_;
+  std::optional<sentry::ProfilerLink> link_;
   int worst_ = kDone;
   bool is_over_ = false;
 };
 
-int send_all(const UploadCommandOptions& options, std::string transaction) {
+int send_all(const UploadCommandOptions& options, Transactions transactions) {
   const auto signals = os::SignalSet::install();
   if (!signals) {
     complain(signals.error().message);
@@ -198,9 +229,13 @@ int send_all(const UploadCommandOptions& options, std::string transaction) {
     return code == ErrorCode::InvalidArgument || code == ErrorCode::NotFound ? kWrongUsage
                                                                              : kInputOutput;
   }
-  const int exit_code = UploadRun(options, **sender, std::move(transaction)).run();
+  const int exit_code = UploadRun(options, **sender, std::move(transactions)).run();
   if (const auto taken = signals->take()) os::die_by_signal(taken->number);
   return exit_code;
+}
+
+Result<std::string> read_transaction(const std::string& path) {
+  return path.empty() ? std::string() : os::read_small_file(path, kMaxTransaction_bytes);
 }
 
 }  // namespace
@@ -210,17 +245,16 @@ int upload_command(const UploadCommandOptions& options) {
     complain(ok.error().message + ". Try: sentry-prof upload --help");
     return kWrongUsage;
   }
-  std::string transaction;
-  if (!options.transaction_file.empty()) {
-    auto text = os::read_small_file(options.transaction_file, kMaxTransaction_bytes);
-    if (!text) {
-      complain(text.error().message);
-      return kInputOutput;
-    }
-    transaction = std::move(*text);
+  const auto of_profile = read_transaction(options.transaction_file);
+  const auto to_link = read_transaction(options.link_transaction);
+  for (const auto* text : {&of_profile, &to_link}) {
+    if (*text) continue;
+    complain(text->error().message);
+    return kInputOutput;
   }
-  return options.is_dry_run ? dry_run(options, transaction)
-                            : send_all(options, std::move(transaction));
+  Transactions transactions{*of_profile, *to_link};
+  return options.is_dry_run ? dry_run(options, transactions)
+                            : send_all(options, std::move(transactions));
 }
 
 }  // namespace sentry_prof::cli

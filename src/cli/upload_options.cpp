@@ -61,6 +61,12 @@ Result<void> check(const UploadCommandOptions& options) {
   if (options.is_dry_run != !options.output.empty()) {
     return wrong("--dry-run needs -o ENVELOPE, and -o is for --dry-run");
   }
+  if (!options.transaction_file.empty() && !options.link_transaction.empty()) {
+    return wrong("--transaction-file is for V1 and --link-transaction for V2: give one of them");
+  }
+  if (options.is_dry_run && !options.link_transaction.empty()) {
+    return wrong("--dry-run writes one envelope: leave --link-transaction out");
+  }
   const bool is_for_one = options.is_dry_run || !options.transaction_file.empty();
   if (is_for_one && options.files.size() > 1) {
     return wrong("--dry-run and --transaction-file are for one FILE at a time");

@@ -189,4 +189,13 @@ Result<std::string> profile_envelope_with(std::string_view payload, const Payloa
   return envelope_of(payload, facts, transaction, options);
 }
 
+Result<std::string> transaction_envelope(std::string_view transaction) {
+  const auto event_id = event_id_of(transaction);
+  if (!event_id) return tl::unexpected(event_id.error());
+  std::string out;
+  append_envelope_header(out, *event_id);
+  append_item_header(out, "transaction", transaction.size(), "");
+  return out.append(transaction).append("\n");
+}
+
 }  // namespace sentry_prof::sentry

@@ -31,4 +31,7 @@ Result<std::string> profile_envelope_with(std::string_view payload, const Payloa
                                           std::string_view transaction,
                                           const EnvelopeOptions& options);
 
+// A transaction alone, byte for byte. InvalidArgument unless it is a JSON object.
+Result<std::string> transaction_envelope(std::string_view transaction);
+
 }  // namespace sentry_prof::sentry

@@ -1,0 +1,125 @@
+#include "cli/config_file.h"
+
+#include "cli/dsn_source.h"
+#include "os/file.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace sentry_prof::cli {
+
+namespace {
+
+constexpr size_t kMaxFile_bytes = 1024 * 1024;
+
+// Options that make no sense in a file.
+bool is_for_command_line_only(const std::string& name) {
+  return name == "config" || name == "print-config" || name == "help";
+}
+
+bool is_of(const CLI::ConfigItem& item, const CLI::App& subcommand) {
+  return item.parents.empty() ||
+         (item.parents.size() == 1 && item.parents.front() == subcommand.get_name());
+}
+
+Result<std::vector<CLI::ConfigItem>> read_items(const std::string& path) {
+  const auto text = os::read_small_file(path, kMaxFile_bytes);
+  if (!text) return fail(text.error().code, "--config: " + text.error().message);
+  std::istringstream stream(*text);
+  try {
+    return CLI::ConfigTOML().from_config(stream);
+  } catch (const CLI::Error&) {  // its text may quote a value
+    return fail(ErrorCode::Malformed, "--config " + path + ": is neither TOML nor INI");
+  }
+}
+
+std::string join(const std::vector<std::string>& values) {
+  return fmt::format("{}", fmt::join(values, ","));
+}
+
+std::string environment_variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+struct Setting {
+  std::string value, source;
+};
+
+Setting dsn_setting(const std::string& given, const std::string& file) {
+  const auto found = find_dsn(given, file);
+  if (found) return {found->dsn.masked(), found->source};
+  const bool is_missing = found.error().code == ErrorCode::NotFound && given.empty();
+  return is_missing ? Setting{"", "default"} : Setting{"*** (" + found.error().message + ")", ""};
+}
+
+Setting default_setting(const std::string& name) {
+  const char* variable = name == "release"       ? "SENTRY_RELEASE"
+                         : name == "environment" ? "SENTRY_ENVIRONMENT"
+                                                 : nullptr;
+  const std::string value = variable == nullptr ? "" : environment_variable(variable);
+  return value.empty() ? Setting{"", "default"} : Setting{value, variable};
+}
+
+std::string result_of(const CLI::App& subcommand, const char* name) {
+  const CLI::Option* option = subcommand.get_option_no_throw(name);
+  return option == nullptr || option->count() == 0 ? "" : option->results().front();
+}
+
+}  // namespace
+
+void add_config_options(CLI::App& subcommand, ConfigOptions& options) {
+  subcommand.add_option("--config", options.path, "Options from a file (TOML, INI)")
+      ->type_name("FILE");
+  subcommand.add_flag("--print-config", options.is_to_be_printed,
+                      "Show the options in force and where they come from, then end");
+}
+
+Result<std::vector<std::string>> arguments_of_config(const std::string& path,
+                                                     const CLI::App& subcommand) {
+  const auto items = read_items(path);
+  if (!items) return tl::unexpected(items.error());
+  std::vector<std::string> arguments;
+  for (const CLI::ConfigItem& item : *items) {
+    if (!is_of(item, subcommand) || item.name == "++" || item.name == "--") continue;
+    const CLI::Option* option = subcommand.get_option_no_throw("--" + item.name);
+    if (option == nullptr || is_for_command_line_only(item.name)) {
+      return fail(ErrorCode::InvalidArgument,
+                  fmt::format("--config {}: there is no option '{}' for {}", path, item.name,
+                              subcommand.get_name()));
+    }
+    if (option->count() == 0) arguments.push_back("--" + item.name + "=" + join(item.inputs));
+  }
+  return arguments;
+}
+
+std::string printed_config(const CLI::App& subcommand, const std::string& config_path,
+                           const std::vector<std::string>& of_config) {
+  std::string text;
+  for (const CLI::Option* option : subcommand.get_options()) {
+    if (option->get_lnames().empty() || option->get_group().empty()) continue;
+    const std::string& name = option->get_lnames().front();
+    if (is_for_command_line_only(name)) continue;
+    Setting setting = default_setting(name);
+    if (option->count() > 0) {
+      const bool is_of_config = std::any_of(
+          of_config.begin(), of_config.end(),
+          [&](const std::string& argument) { return argument.starts_with("--" + name + "="); });
+      setting = {join(option->results()), is_of_config ? config_path : "command line"};
+    }
+    if (name == "dsn") {
+      const Setting dsn =
+          dsn_setting(result_of(subcommand, "--dsn"), result_of(subcommand, "--dsn-file"));
+      setting = {dsn.value, dsn.source == "--dsn" ? setting.source : dsn.source};
+    }
+    text += fmt::format("{:<18} {:<30} # {}\n", name, setting.value, setting.source);
+  }
+  return text;
+}
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,33 @@
+// Options out of a file, and where each value comes from.
+#pragma once
+
+#include "sentry_prof/result.h"
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace sentry_prof::cli {
+
+struct ConfigOptions {
+  std::string path;  // of --config; empty: none
+  bool is_to_be_printed = false;
+};
+
+void add_config_options(CLI::App& subcommand, ConfigOptions& options);
+
+// Arguments "--name=value" for what the file says and the command line, which `subcommand` has
+// parsed, does not. TOML or INI; the section of the subcommand's name, and what stands before any
+// section. Messages name the file and the option, never a value.
+Result<std::vector<std::string>> arguments_of_config(const std::string& path,
+                                                     const CLI::App& subcommand);
+
+// A line for each option of `subcommand`: name, value, source. The DSN is masked.
+// `of_config`: what arguments_of_config() gave and was parsed, too.
+std::string printed_config(const CLI::App& subcommand, const std::string& config_path,
+                           const std::vector<std::string>& of_config);
+
+}  // namespace sentry_prof::cli

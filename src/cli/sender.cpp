@@ -49,9 +49,9 @@ Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, in
   // Seeded from the kernel: clients that a server lost at one moment must not come back at one.
   std::random_device seed;
   const auto random = std::make_shared<std::mt19937_64>((uint64_t{seed()} << 32) | seed());
-  sender->uploader_ = std::make_unique<upload::Uploader>(std::move(found->dsn), *sender->client_,
-                                                         sender->waiter_, uploader_options(options),
-                                                         [random] { return (*random)(); });
+  sender->uploader_ = std::make_unique<upload::Uploader>(
+      std::move(found->dsn), *sender->client_and_spotlight_, sender->waiter_,
+      uploader_options(options), [random] { return (*random)(); });
   return sender;
 }
 

@@ -1,0 +1,344 @@
+// `sentry-prof upload` and `record --upload` as their users call them, against a scripted server:
+// exit codes, what arrives, what is kept, and that the key is in no output.
+#include "process.h"
+#include "recording.h"
+#include "sentry_prof/validate.h"
+#include "sentry_server.h"
+#include "support/catch2.h"
+#include "temporary_directory.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+using namespace sentry_prof::testing;
+using sentry_prof::validate;
+
+namespace {
+
+const std::string kKey = "c0ffee00c0ffee00c0ffee00c0ffee00";
+
+std::string golden(const std::string& name) {
+  return std::string(SENTRY_PROF_TEST_DATA) + "/golden_" + name + ".json";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// Every run of these tests goes through here.
+CommandResult without_key(CommandResult result) {
+  INFO(result.standard_error);
+  CHECK_FALSE(contains(result.standard_output, kKey));
+  CHECK_FALSE(contains(result.standard_error, kKey));
+  CHECK_FALSE(result.timed_out);
+  return result;
+}
+
+CommandResult run_sentry_prof(std::vector<std::string> arguments,
+                              const TemporaryDirectory& directory,
+                              std::map<std::string, std::string> environment = {}) {
+  environment.insert({"HOME", directory.path()});
+  arguments.insert(arguments.begin(), sentry_prof_path());
+  return without_key(run_command({.arguments = std::move(arguments),
+                                  .environment = std::move(environment),
+                                  .directory = directory.path(),
+                                  .time_out_s = 60}));
+}
+
+size_t files_in(const std::string& directory) {
+  const std::filesystem::directory_iterator files(directory);
+  return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
+
+// Uploads golden_v2 without further tries to a server with this script.
+CommandResult upload_against(const std::string& script) {
+  const SentryServer server(script);
+  const TemporaryDirectory directory;
+  return run_sentry_prof({"upload", "--dsn", server.dsn(kKey), "--max-retries", "0", golden("v2")},
+                         directory);
+}
+
+std::string member(const std::string& json, const std::string& name) {
+  const std::string key = "\"" + name + "\":\"";
+  const size_t begin = json.find(key);
+  if (begin == json.npos) return "";
+  return json.substr(begin + key.size(), json.find('"', begin + key.size()) - begin - key.size());
+}
+
+// Of the samples in the text of a chunk.
+std::vector<double> timestamps(const std::string& chunk) {
+  const std::string key = "\"timestamp\":";
+  std::vector<double> result;
+  for (size_t at = chunk.find(key); at != chunk.npos; at = chunk.find(key, at + 1)) {
+    result.push_back(std::strtod(chunk.c_str() + at + key.size(), nullptr));
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("Every outcome has its exit code and its sentence", "[upload]") {
+  struct Case {
+    const char* script;
+    int status;
+    const char* sentence;
+  };
+  const Case cases[] = {
+      {"[200]", 0, "accepted by 127.0.0.1"},
+      {"[400]", 1, "refused it (HTTP 400"},
+      {"[302]", 2, "redirects elsewhere"},
+      {"[401]", 3, "does not accept the DSN"},
+      {"[403]", 3, "does not accept the DSN"},
+      {"[413]", 4, "too large"},
+      {"[429]", 5, "wants no more of this"},
+      {"[500]", 6, "failed (HTTP 500"},
+      {R"([{"do": "close"}])", 6, "could not be reached"},
+      {R"([{"do": "garbage"}])", 6, "127.0.0.1"},
+  };
+  for (const Case& one : cases) {
+    INFO(one.script);
+    const CommandResult result = upload_against(one.script);
+    INFO(result.standard_error);
+    CHECK(result.status() == one.status);
+    CHECK(contains(result.standard_error, one.sentence));
+  }
+}
+
+TEST_CASE("A server that quotes the key back does not get it printed", "[upload]") {
+  upload_against(R"([{"status": 400, "body": "bad key )" + kKey +
+                 R"(", "headers": {"X-Sentry-Error": "key )" + kKey + R"( unknown"}}])");
+}
+
+TEST_CASE("What fails for a moment is tried again", "[upload]") {
+  const SentryServer server(R"([503, {"do": "reset"}, 200])");
+  const TemporaryDirectory directory;
+  const auto result =
+      run_sentry_prof({"upload", "--dsn", server.dsn(kKey), golden("v2")}, directory);
+  CHECK(result.status() == 0);
+  const auto requests = server.requests();
+  REQUIRE(requests.size() == 3);
+  CHECK(requests[0].body == requests[2].body);
+}
+
+TEST_CASE("An invalid file is not sent and its problems are shown", "[upload]") {
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/bad.json") << R"({"version":"2","profile":{}})";
+  const std::vector<std::string> upload = {"upload", "--dsn", server.dsn(kKey), "bad.json"};
+  const auto result = run_sentry_prof(upload, directory);
+  CHECK(result.status() == 1);
+  CHECK(contains(result.standard_error, "error:"));
+  CHECK(contains(result.standard_error, "was not sent"));
+  CHECK(server.requests().empty());
+}
+
+TEST_CASE("Several files give the highest exit code, and the good ones are sent", "[upload]") {
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/bad.json") << "{}";
+  const auto result = run_sentry_prof(
+      {"upload", "--dsn", server.dsn(kKey), "missing.json", "bad.json", golden("v1"), golden("v2")},
+      directory);
+  CHECK(result.status() == 7);
+  CHECK(server.requests().size() == 2);
+}
+
+TEST_CASE("A dry run writes what would be sent, and Sentry would take it", "[upload]") {
+  const TemporaryDirectory directory;
+  for (const char* name : {"v1", "v2", "v2_native"}) {
+    INFO(name);
+    const auto result =
+        run_sentry_prof({"upload", "--dry-run", "-o", "-", golden(name)}, directory);
+    CHECK(result.status() == 0);
+    const auto report = validate(result.standard_output, {.against_documents = false});
+    CHECK(report.kind == sentry_prof::ValidatedKind::Envelope);
+    CHECK(report.valid);
+    CHECK_FALSE(contains(result.standard_output, "\"elf\""));
+    const auto kept = run_sentry_prof(
+        {"upload", "--dry-run", "--keep-image-type", "-o", "-", golden(name)}, directory);
+    CHECK(contains(kept.standard_output, "\"elf\"") ==
+          contains(contents_of(golden(name)), "\"elf\""));
+    // An envelope of somebody else's with the documents' image type becomes the same one.
+    std::ofstream(directory.path() + "/kept.envelope") << kept.standard_output;
+    const auto mended =
+        run_sentry_prof({"upload", "--dry-run", "-o", "-", "kept.envelope"}, directory);
+    CHECK(mended.standard_output == result.standard_output);
+  }
+}
+
+TEST_CASE("The DSN comes from an option, a file, the environment or .sentryclirc", "[upload]") {
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  const std::string dsn = server.dsn(kKey);
+  const std::vector<std::string> plain = {"upload", golden("v2")};
+  CHECK(run_sentry_prof(plain, directory).status() == 2);
+  CHECK(run_sentry_prof(plain, directory, {{"SENTRY_DSN", dsn}}).status() == 0);
+  CHECK(run_sentry_prof({"upload", "--dsn=" + dsn, golden("v2")}, directory).status() == 0);
+  std::ofstream(directory.path() + "/dsn") << dsn << "\n";
+  CHECK(run_sentry_prof({"upload", "--dsn-file", "dsn", golden("v2")}, directory).status() == 0);
+  std::ofstream(directory.path() + "/.sentryclirc")
+      << "[defaults]\ndsn=x\n[auth]\ndsn = " << dsn << "\n";
+  CHECK(run_sentry_prof(plain, directory).status() == 0);
+  CHECK(server.requests().size() == 4);
+}
+
+TEST_CASE("A DSN in the wrong place is not quoted", "[upload]") {
+  const TemporaryDirectory directory;
+  const std::string dsn = "https://" + kKey + "@example.invalid/42";
+  run_sentry_prof({"upload", dsn}, directory);
+  run_sentry_prof({"record", dsn}, directory);
+  run_sentry_prof({"upload", "--dsn", dsn + "?x", golden("v2")}, directory);
+  run_sentry_prof({"upload", "--dsn", "https:/" + kKey, golden("v2")}, directory);
+  run_sentry_prof({"upload", "--dsn", dsn, "--max-retries", "x"}, directory);
+}
+
+TEST_CASE("A config file gives options, the command line wins, and --print-config masks",
+          "[upload]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/c.toml")
+      << "max-retries = 3\n[upload]\ncompress = \"zstd\"\ndsn = \"https://" << kKey
+      << "@example.invalid/42\"\n[record]\nfrequency = 997\n";
+  const auto shown = run_sentry_prof(
+      {"upload", "--config", "c.toml", "--print-config", "--max-retries", "1"}, directory);
+  CHECK(shown.status() == 0);
+  CHECK(contains(shown.standard_output, "https://***@example.invalid/42"));
+  CHECK(contains(shown.standard_output, "zstd                           # c.toml"));
+  CHECK(contains(shown.standard_output, "1                              # command line"));
+  std::ofstream(directory.path() + "/wrong.toml") << "nonsense = 1\n";
+  const auto wrong = run_sentry_prof({"record", "--config", "wrong.toml"}, directory);
+  CHECK(wrong.status() == 2);
+  CHECK(contains(wrong.standard_error, "no option 'nonsense'"));
+}
+
+TEST_CASE("With a spool nothing is lost while the server is away", "[upload]") {
+  const SentryServer server("[503, 503, 200]");
+  const TemporaryDirectory directory;
+  const std::vector<std::string> send = {"upload",  "--dsn",      server.dsn(kKey),
+                                         "--spool", "spool",      "--max-retries",
+                                         "0",       golden("v1"), golden("v2")};
+  const auto away = run_sentry_prof(send, directory);
+  CHECK(away.status() == 6);
+  CHECK(contains(away.standard_error, "2 left in spool"));
+  const std::vector<std::string> rest(send.begin(), send.end() - 2);
+  CHECK(run_sentry_prof(rest, directory).status() == 6);
+  CHECK(files_in(directory.path() + "/spool") == 2);
+  CHECK(run_sentry_prof(rest, directory).status() == 0);
+  CHECK(files_in(directory.path() + "/spool") == 0);
+  CHECK(server.requests().size() == 4);
+}
+
+TEST_CASE("A transaction is linked to the chunk and sent behind it", "[upload]") {
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/t.json")
+      << R"({"type":"transaction","event_id":"0123456789abcdef0123456789abcdef","contexts":{"trace":{"op":"x"}},)"
+      << R"("spans":[{"op":"a"},{"data":{"thread.id":"7"}}]})";
+  CHECK(run_sentry_prof({"upload", "--dsn", server.dsn(kKey), "--compress", "none",
+                         "--link-transaction", "t.json", golden("v2")},
+                        directory)
+            .status() == 0);
+  const auto requests = server.requests();
+  REQUIRE(requests.size() == 2);
+  const std::string profiler = member(requests[0].body, "profiler_id");
+  REQUIRE(profiler.size() == 32);
+  CHECK(contains(requests[1].body, R"("profile":{"profiler_id":")" + profiler + "\"}"));
+  CHECK(contains(requests[1].body, R"("trace":{"op":"x","data":{"thread.id":")"));
+  CHECK(contains(requests[1].body, R"({"op":"a","data":{"thread.id":")"));
+  CHECK(contains(requests[1].body, R"({"data":{"thread.id":"7"}})"));
+}
+
+TEST_CASE("Spotlight gets a copy without the key", "[upload]") {
+  const SentryServer server("[200]");
+  const SentryServer spotlight("[500]");
+  const TemporaryDirectory directory;
+  const auto result = run_sentry_prof({"upload", "--dsn", server.dsn(kKey), golden("v2")},
+                                      directory, {{"SENTRY_SPOTLIGHT", spotlight.url()}});
+  CHECK(result.status() == 0);
+  REQUIRE(spotlight.requests().size() == 1);
+  CHECK(spotlight.requests()[0].body == server.requests()[0].body);
+  CHECK_FALSE(spotlight.requests()[0].has(kKey));
+}
+
+TEST_CASE("record --upload sends chunk after chunk, in order, valid and contiguous",
+          "[record_upload]") {
+  const char* seconds = std::getenv("SENTRY_PROF_UPLOAD_SECONDS");  // 60 for the long run
+  const double duration_s = seconds == nullptr ? 7 : std::atof(seconds);
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  const std::string redis_port = "16399";
+  const BackgroundProcess redis({.arguments = {"redis-server", "--port", redis_port, "--save", ""},
+                                 .directory = directory.path()});
+  sleep_for(0.5);
+  const BackgroundProcess load({.arguments = {"redis-benchmark", "-p", redis_port, "-l", "-q"},
+                                .directory = directory.path()});
+  const auto result = without_key(run_command(
+      {.arguments = {sentry_prof_path(), "record", "-p", std::to_string(redis.pid()), "--upload",
+                     "--dsn", server.dsn(kKey), "--compress", "none", "--chunk-seconds", "2", "-d",
+                     std::to_string(duration_s), "--transaction", "GET /"},
+       .directory = directory.path(),
+       .time_out_s = duration_s + 60}));
+  INFO(result.standard_error);
+  CHECK(result.status() == 0);
+  const auto requests = server.requests();
+  const size_t chunks = static_cast<size_t>(duration_s / 2);
+  REQUIRE(requests.size() >= chunks + 1);
+  const std::string profiler = member(requests.front().body, "profiler_id");
+  double last = 0;
+  for (size_t i = 0; i + 1 < requests.size(); ++i) {
+    INFO(i);
+    const std::string& body = requests[i].body;
+    CHECK(validate(body, {.against_documents = false}).valid);
+    CHECK(member(body, "profiler_id") == profiler);
+    const auto times = timestamps(body);
+    REQUIRE_FALSE(times.empty());
+    const auto [first_time, last_time] = std::minmax_element(times.begin(), times.end());
+    CHECK(*first_time >= last);  // in order
+    // Under load a sample is due each 10 ms: half a second without one would be a hole.
+    if (i > 0) CHECK(*first_time - last < 0.5);
+    last = *last_time;
+  }
+  const std::string& transaction = requests.back().body;
+  CHECK(member(transaction, "transaction") == "GET /");
+  CHECK(contains(transaction, R"("profile":{"profiler_id":")" + profiler + "\"}"));
+  CHECK(files_in(directory.path()) == 0);  // no -o: no files
+}
+
+TEST_CASE("With -o each chunk is in its file and at Sentry under one id", "[record_upload]") {
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  const auto result = run_sentry_prof(
+      {"record", "--upload", "--dsn", server.dsn(kKey), "--compress", "none", "-o", "x.json", "--",
+       "bash", "-c", "for ((i = 0; i < 300000; ++i)); do :; done; exit 3"},
+      directory);
+  INFO(result.standard_error);
+  CHECK(result.status() == 3);
+  REQUIRE(server.requests().size() == 1);
+  CHECK(member(server.requests()[0].body, "chunk_id") ==
+        member(contents_of(directory.path() + "/x.json"), "chunk_id"));
+}
+
+TEST_CASE("^C waits for a silent server for a short while, and says where the rest is",
+          "[record_upload]") {
+  const SentryServer server(R"([{"do": "stall"}])");
+  const TemporaryDirectory directory;
+  const bool has_spool = GENERATE(false, true);
+  std::vector<std::string> arguments = {sentry_prof_path(), "record", "--upload", "--dsn",
+                                        server.dsn(kKey)};
+  if (has_spool) arguments.insert(arguments.end(), {"--spool", directory.path() + "/spool"});
+  const BackgroundProcess busy({.arguments = {"bash", "-c", "while :; do :; done"}});
+  arguments.insert(arguments.end(), {"-p", std::to_string(busy.pid())});
+  BackgroundProcess record({.arguments = arguments, .directory = directory.path()});
+  sleep_for(1.5);
+  record.send_signal(SIGINT);
+  const auto result = without_key(record.wait(30));
+  INFO(result.standard_error);
+  CHECK(result.status() == -SIGINT);
+  CHECK(contains(result.standard_error, has_spool ? "kept in" : "kept as unsent-"));
+  CHECK(files_in(has_spool ? directory.path() + "/spool" : directory.path()) == 1);
+}

@@ -64,7 +64,8 @@ std::string with_symbolic_images(std::string envelope) {
     out.append(envelope, done, edit.offset - done).append(edit.text);
     done = edit.offset + edit.length;
   }
-  return out.append(envelope, done);
+  out.append(envelope, done);
+  return out;
 }
 
 }  // namespace sentry_prof::sentry

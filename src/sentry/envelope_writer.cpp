@@ -123,7 +123,8 @@ std::string envelope_of(std::string_view payload, const PayloadFacts& facts,
   out.append(transaction).append("\n");
   append_item_header(out, "profile", length_bytes, "");
   append_payload(out, payload, facts, options);
-  return out += '\n';
+  out += '\n';
+  return out;  // moved: of what an assignment returns it would be a copy
 }
 
 // Without dashes, in lower case: one id has several spellings.
@@ -168,7 +169,8 @@ std::string chunk_envelope(std::string_view payload, const PayloadFacts& facts,
   append_envelope_header(out, "");
   append_item_header(out, "profile_chunk", length_bytes, facts.platform);
   append_payload(out, payload, facts, options);
-  return out += '\n';
+  out += '\n';
+  return out;  // moved: of what an assignment returns it would be a copy
 }
 
 std::string profile_envelope(std::string_view payload, const PayloadFacts& facts,

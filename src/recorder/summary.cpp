@@ -176,8 +176,10 @@ std::string problem_lines(const RunFigures& figures, bool is_verbose) {
   const auto& problems = figures.image_problems;
   if (problems.empty()) return "";
   if (!is_verbose) {
-    return fmt::format("  note      {} mapped file{} could not be read (-v tells which)\n",
-                       problems.size(), problems.size() == 1 ? "" : "s");
+    return fmt::format(
+        "  note      {} mapped file{} could not be read, or not {} unwind tables (-v tells "
+        "which)\n",
+        problems.size(), problems.size() == 1 ? "" : "s", problems.size() == 1 ? "its" : "their");
   }
   std::string text;
   for (size_t i = 0; i < std::min(kShownProblems, problems.size()); ++i) {

@@ -29,6 +29,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -217,6 +218,11 @@ int exec_failure(const std::string& command, int exec_errno) {
   return exec_errno == ENOENT ? kNotFound : kNotExecutable;
 }
 
+bool has_ended(const target::LaunchedChild& child) {
+  pollfd end{child.pidfd().get(), POLLIN, 0};
+  return ::poll(&end, 1, 0) == 1;
+}
+
 int record_launched(const RecordOptions& options, const os::SignalSet& signals) {
   auto child = target::LaunchedChild::start(options.command);
   if (!child) {
@@ -251,6 +257,8 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
     return kOwnFailure;
   }
   run->figures.ran_as_root = ::geteuid() == 0;
+  // Nobody is left to pass signals on to, and standard output may be a pipe that nobody reads.
+  if (run->reason == recorder::StopReason::Signal || has_ended(*child)) signals.let_next_one_kill();
   const bool is_log_written = finish_raw_log(raw_log->get());
   const bool is_written = report(options, run->figures, files) && is_log_written;
   if (run->reason != recorder::StopReason::TargetEnded && !options.is_quiet) {
@@ -297,7 +305,10 @@ int record_command(RecordOptions options) {
     complain(ok.error().message + ". Try: sentry-prof record --help");
     return kWrongUsage;
   }
-  if (!options.replay.empty()) return record_replayed(options);
+  if (!options.replay.empty()) {
+    os::make_write_signals_errors();
+    return record_replayed(options);
+  }
   const auto signals = os::SignalSet::install();
   if (!signals) {
     complain(signals.error().message);

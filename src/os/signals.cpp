@@ -51,7 +51,6 @@ void set_default(int signal, struct sigaction* previous) {
 
 void save_and_set_dispositions() {
   if (g_inherited.is_saved) return;
-  // Writing to a closed pipe or past RLIMIT_FSIZE shall be an errno, not our death.
   ignore(SIGPIPE, &g_inherited.on_broken_pipe);
   ignore(SIGXFSZ, &g_inherited.on_file_too_large);
   // A shell without job control starts what goes before '&' with SIGINT ignored, so that ^C does
@@ -79,9 +78,11 @@ Result<SignalSet> SignalSet::install() {
 std::optional<SignalSet::Taken> SignalSet::take() const {
   signalfd_siginfo pending{};
   ssize_t count = 0;
+  bool is_own = false;
   do {
     count = ::read(fd_.get(), &pending, sizeof(pending));
-  } while (count < 0 && errno == EINTR);
+    is_own = count > 0 && pending.ssi_pid == static_cast<uint32_t>(::getpid());
+  } while (is_own || (count < 0 && errno == EINTR));
   if (count != sizeof(pending)) return std::nullopt;
   return Taken{static_cast<int>(pending.ssi_signo), pending.ssi_code == SI_KERNEL};
 }
@@ -98,6 +99,11 @@ void SignalSet::let_next_one_kill() const {
   }
   // The calling thread is enough: the kernel picks any thread that does not block the signal.
   ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+}
+
+void make_write_signals_errors() {
+  ignore(SIGPIPE, nullptr);
+  ignore(SIGXFSZ, nullptr);
 }
 
 void restore_signals_for_exec() {

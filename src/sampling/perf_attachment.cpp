@@ -59,6 +59,8 @@ Result<void> PerfAttachment::prepare() {
   wanted.frequency_hz = options_.frequency_hz;
   wanted.stack_bytes = usable_stack_bytes(options_.stack_bytes);
   wanted.inherits_threads_only = !options_.follow_children;
+  // Switches from thread to thread of the target cost more with it.
+  wanted.keeps_periods = options_.follow_children;
   auto choices = probe_choices(wanted);
   if (!choices) return tl::unexpected<Error>(choices.error());
   choices_ = *choices;

@@ -3,6 +3,7 @@
 #include "os/errors.h"
 
 #include <cerrno>
+#include <cstdint>
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -78,13 +79,12 @@ Result<SignalSet> SignalSet::install() {
 std::optional<SignalSet::Taken> SignalSet::take() const {
   signalfd_siginfo pending{};
   ssize_t count = 0;
-  bool is_own = false;
   do {
     count = ::read(fd_.get(), &pending, sizeof(pending));
-    is_own = count > 0 && pending.ssi_pid == static_cast<uint32_t>(::getpid());
-  } while (is_own || (count < 0 && errno == EINTR));
+  } while (count < 0 && errno == EINTR);
   if (count != sizeof(pending)) return std::nullopt;
-  return Taken{static_cast<int>(pending.ssi_signo), pending.ssi_code == SI_KERNEL};
+  return Taken{static_cast<int>(pending.ssi_signo), pending.ssi_code == SI_KERNEL,
+               pending.ssi_pid == static_cast<uint32_t>(::getpid())};
 }
 
 bool SignalSet::is_ignored_by_children(int signal) const {

@@ -20,8 +20,9 @@ class SignalSet {
     // Of the terminal, not sent by kill(): ^C, which the whole foreground group gets, or the
     // hang-up, which only the session's leader gets (Linux, drivers/tty/tty_jobctrl.c).
     bool is_from_kernel = false;
+    bool is_own = false;  // sent by this process, to a group it belongs to
   };
-  // The next pending signal that this process did not send itself.
+  // The next pending signal.
   std::optional<Taken> take() const;
   // Whether this process was started with `signal` (SIGINT or SIGTERM) ignored, and so what it
   // launches ignores it, too, unless it says otherwise itself.

@@ -41,7 +41,7 @@ void SignalPolicy::pass_on(const os::SignalSet::Taken& signal) const {
 
 bool SignalPolicy::ends_recording() {
   while (const auto signal = signals_->take()) {
-    if (is_repeat(signal->number)) continue;
+    if (signal->is_own || is_repeat(signal->number)) continue;
     const bool is_first_for_child = child_pid_ != kNoChild && !has_passed_on_;
     if (is_first_for_child || (child_pid_ != kNoChild && signal->number == SIGHUP)) {
       pass_on(*signal);
@@ -60,7 +60,7 @@ bool SignalPolicy::ends_recording() {
 
 void SignalPolicy::while_finishing() {
   while (const auto signal = signals_->take()) {
-    if (is_repeat(signal->number)) continue;
+    if (signal->is_own || is_repeat(signal->number)) continue;
     if (child_pid_ == kNoChild || ending_signal_ != 0) os::die_by_signal(signal->number);
     // The command's end was its answer to the first one, or came just before it.
     if (has_passed_on_ && has_ended(child_pid_)) os::die_by_signal(signal->number);

@@ -224,8 +224,9 @@ std::string verbose_lines(const RunFigures& figures) {
       "  set-up    {}, {} bytes of stack, {} KiB of ring on each of {} CPU{}, {} thread{} "
       "attached\n"
       "  self      {:.1f} us a sample, of it {:.1f} us unwinding; {} wake-ups; {} MiB at most\n",
-      printable_utf8(figures.setup.event_name), figures.setup.stack_bytes, figures.setup.ring_bytes_per_cpu / 1024,
-      figures.setup.cpus, figures.setup.cpus == 1 ? "" : "s", figures.setup.threads_attached,
+      printable_utf8(figures.setup.event_name), figures.setup.stack_bytes,
+      figures.setup.ring_bytes_per_cpu / 1024, figures.setup.cpus,
+      figures.setup.cpus == 1 ? "" : "s", figures.setup.threads_attached,
       figures.setup.threads_attached == 1 ? "" : "s",
       figures.samples_written == 0
           ? 0.0

@@ -46,7 +46,8 @@ std::string why_unseen(const RunFigures& figures) {
   }
   return fmt::format(
       "A thread gets its first sample after {:.3g} ms on a CPU, those that end earlier get none, "
-      "and before Linux 6.13 what starts many of them gets few. Raise --frequency",
+      "and what starts many of them gets few (unless it was launched, on Linux 6.13 and newer). "
+      "Raise --frequency",
       1e3 / figures.requested_hz);
 }
 

@@ -83,7 +83,7 @@ struct ProfileFacts {
   // reading that array once more.
   size_t samples_offset = 0, stacks_offset = 0, frames_offset = 0;
 
-  // What is written with escapes, resolved; views above may point here.
+  // What is written with escapes, resolved: blocks that do not grow, since views above point into them.
   std::deque<std::string> resolved;
 };
 

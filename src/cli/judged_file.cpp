@@ -1,6 +1,6 @@
 #include "cli/judged_file.h"
 
-#include "cli/profile_input.h"
+#include "cli/exit_code.h"
 #include "sentry/problem_list.h"
 
 #include <new>
@@ -41,28 +41,35 @@ void judge_size(const TooLarge& too_large, const ValidateOptions& options, Judge
   std::move(problems).finish("", file.report);
 }
 
-void judge_text(const std::string& name, const ValidateOptions& options, JudgedFile& file) {
-  const auto input = read_profile_input(name, options.has_size_limit);
+}  // namespace
+
+JudgedFile judge_input(const std::string& name, const Result<ProfileInput>& input,
+                       const ValidateCommandOptions& options) {
+  JudgedFile file{name, {}, {}, {}};
   if (!input) {
     file.error = input.error();
   } else if (input->too_large) {
-    judge_size(*input->too_large, options, file);
+    judge_size(*input->too_large, options.judging(), file);
   } else {
-    file.report = validate(input->text, options);
+    file.report = validate(input->text, options.judging());
+  }
+  return file;
+}
+
+JudgedFile judge_file(const std::string& name, const ValidateCommandOptions& options) {
+  try {
+    return judge_input(name, read_profile_input(name, !options.no_size_limit), options);
+  } catch (const std::bad_alloc&) {  // of a huge file with --no-size-limit
+    return {name, {}, Error{ErrorCode::Io, name + ": out of memory"}, {}};
   }
 }
 
-}  // namespace
-
-JudgedFile judge_file(const std::string& name, const ValidateCommandOptions& options) {
-  JudgedFile file{name, {}, {}};
-  try {
-    judge_text(name, options.judging(), file);
-  } catch (const std::bad_alloc&) {  // of a huge file with --no-size-limit
-    file.report = {};
-    file.error = Error{ErrorCode::Io, name + ": out of memory"};
-  }
-  return file;
+int exit_code_of(const JudgedFile& file) {
+  if (file.is_valid()) return kDone;
+  const bool says_something_of_the_content = !file.error ||
+                                             file.error->code == ErrorCode::Malformed ||
+                                             file.error->code == ErrorCode::LimitExceeded;
+  return says_something_of_the_content ? kAnswerIsNo : kInputOutput;
 }
 
 }  // namespace sentry_prof::cli

@@ -99,6 +99,21 @@ void write_summary(JsonWriter& json, const ProfileSummary& summary) {
   json.end_object();
 }
 
+void write_fixes(JsonWriter& json, const std::vector<RepairChange>& fixes) {
+  json.key("fixes");
+  json.begin_array();
+  for (const RepairChange& fix : fixes) {
+    json.begin_object();
+    json.member("what", fix.what);
+    json.key("rule");
+    fix.rule.empty() ? json.raw("null") : json.string(fix.rule);
+    json.key("count");
+    json.number(fix.count);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 std::string validation_json(const JudgedFile& file, const ValidateOptions& options) {
@@ -111,6 +126,7 @@ std::string validation_json(const JudgedFile& file, const ValidateOptions& optio
   json.key("valid");
   json.boolean(file.is_valid());
   if (file.error) json.member("error", file.error->message);
+  if (file.fixes) write_fixes(json, *file.fixes);
   write_verdict(json, "relay", file.report.relay, was_judged && options.against_relay);
   write_verdict(json, "documents", file.report.documents, was_judged && options.against_documents);
   write_problems(json, file.report);

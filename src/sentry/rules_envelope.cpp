@@ -170,7 +170,9 @@ constexpr Rule kRules[] = {
         .documents = DocumentsEffect::Silent,
         .is_mended_by_upload = false,
         .title = "An envelope holds one profile.",
-        .server = "Keeps one profile at most and throws away what is more.",
+        .server =
+            "Keeps one profile at most and throws away what is more; the newest servers refuse "
+            "the whole envelope (HTTP 413).",
         .published = kSilent,
         .mend = "Send each profile in an envelope of its own, with its own transaction.",
         .source = "Relay, processing of profiles",

@@ -123,8 +123,7 @@ constexpr Rule kRules[] = {
         .documents = DocumentsEffect::Should,
         .is_mended_by_upload = false,
         .title = "The environment is there.",
-        .server =
-            "Accepts it and takes \"production\", which a test machine's profile should not be.",
+        .server = "Accepts it. The profile cannot be told from those of other environments then.",
         .published = "environment is recommended.",
         .mend = "Add \"environment\", such as \"production\" or \"staging\".",
         .source = "Sample Format V1 and V2: environment",

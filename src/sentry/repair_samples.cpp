@@ -55,6 +55,7 @@ std::vector<uint32_t> SampleChoice::run(ChangeList& changes) {
   if (must_be_sorted) sort();
   const std::vector<bool> kept_of_sorted = kept_by_server(facts_, text_);
   keep_only([&](size_t i) { return kept_of_sorted[i]; });
+  if (order_.empty()) return {};
   if (!std::is_sorted(order_.begin(), order_.end())) changes.add(Change::SamplesSorted);
   changes.add(Change::Sample, all - order_.size());
   return std::move(order_);
@@ -79,13 +80,17 @@ bool SampleChoice::can_be_sorted(const std::vector<bool>& kept) const {
 }
 
 void SampleChoice::sort() {
-  std::stable_sort(order_.begin(), order_.end(), [this](uint32_t a, uint32_t b) {
+  std::vector<uint32_t> places(order_.size());
+  std::iota(places.begin(), places.end(), 0);
+  std::stable_sort(places.begin(), places.end(), [this](uint32_t a, uint32_t b) {
     return is_earlier(facts_.samples[a], facts_.samples[b]);
   });
-  std::vector<SampleFact> sorted;
-  sorted.reserve(order_.size());
-  for (const uint32_t i : order_) sorted.push_back(facts_.samples[i]);
-  facts_.samples = std::move(sorted);
+  std::vector<SampleFact> samples;
+  samples.reserve(places.size());
+  for (const uint32_t place : places) samples.push_back(facts_.samples[place]);
+  facts_.samples = std::move(samples);
+  for (uint32_t& place : places) place = order_[place];
+  order_ = std::move(places);
 }
 
 template <typename IsKept>

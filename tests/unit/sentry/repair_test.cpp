@@ -202,6 +202,11 @@ TEST_CASE("A sample at an edge whose stack is missing goes before sorting puts i
   CHECK(repair_fault(text) == "");
   CHECK(repair(text).text ==
         v1_with(sample("1", 0, "1") + "," + sample("3", 0, "1"), "[0,1]", kFrames, kThreads));
+  const std::string reversed =
+      v1_with(sample("5", 9, "1") + "," + sample("3", 0, "1") + "," + sample("1", 0, "1"), "[0,1]",
+              kFrames, kThreads);
+  CHECK(repair(reversed).text ==
+        v1_with(sample("1", 0, "1") + "," + sample("3", 0, "1"), "[0,1]", kFrames, kThreads));
 }
 
 TEST_CASE("Equal frames and equal stacks become one, unused ones go") {

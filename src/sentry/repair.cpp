@@ -27,6 +27,10 @@ RepairResult repair(std::string text) {
   if (kind == ValidatedKind::Unknown) return {std::move(text), RepairOutcome::Unreadable, {}};
   sentry::MendedFields fields = sentry::mend_fields(json, kind);
   if (!fields.is_whole) return {std::move(text), RepairOutcome::Unreadable, {}};
+  // Two objects, of which only a key's other name told that the first is no envelope's header.
+  if (fields.is_changed && sentry::looks_like_envelope(fields.text)) {
+    return {std::move(text), RepairOutcome::Unreadable, {}};
+  }
   if (has_mark) fields.changes.add(Change::ByteOrderMark);
   if (fields.is_changed) {
     text = std::move(fields.text);

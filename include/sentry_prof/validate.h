@@ -54,7 +54,7 @@ struct Verdict {
 
 // What the file holds and what of it would be seen. Of an envelope: the sum over its profiles.
 struct ProfileSummary {
-  double duration_s = 0;  // newest minus oldest sample
+  double duration_s = 0;  // newest minus oldest sample; 1e15 stands for all that is more
   uint64_t samples = 0;
   uint64_t idle_samples = 0;  // with an empty stack
   uint64_t threads = 0;

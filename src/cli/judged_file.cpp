@@ -20,11 +20,10 @@ std::string say_too_large(const TooLarge& too_large, bool has_server_limit) {
                                ? fmt::format("the server takes at most {} MiB of {}", limit_mib,
                                              too_large.is_envelope ? "an envelope" : "a profile")
                                : fmt::format("at most {} MiB can be judged", limit_mib);
-  const std::string size = too_large.size_bytes
-                               ? fmt::format("has {} MiB", *too_large.size_bytes / kMiB)
-                               : fmt::format("has more than {} MiB", limit_mib);
+  const std::string size = too_large.size_bytes ? fmt::format("has {} bytes", *too_large.size_bytes)
+                                                : std::string("is larger");
   return fmt::format("the text {}; {}. It was not read{}", size, most,
-                     has_server_limit ? " (--no-size-limit judges the rest of it)" : "");
+                     has_server_limit ? " (--no-size-limit judges it all the same)" : "");
 }
 
 // The verdict on what was not read. The documents know no sizes.

@@ -337,6 +337,9 @@ void FactGatherer::take_thread_metadata(const JsonString& id, size_t offset) {
 }
 
 void FactGatherer::end_profile(const Shape& shape, uint32_t present, size_t offset) {
+  facts_.is_android_format =
+      facts_.platform == "android" &&
+      (!is_present(shape, present, "version") || is_present(shape, present, "sampled_profile"));
   facts_.has_debug_meta = is_present(shape, present, "debug_meta");
   if (!facts_.has_debug_meta && is_one_of(facts_.platform, {"cocoa", "native", "rust"})) {
     reporter_.report("debug-meta-missing", offset, [&] {

@@ -70,6 +70,13 @@ void ProblemList::count(std::string_view rule_id, uint64_t how_many) {
   if (is_noted(rule)) counts_of(rule).unlisted += how_many;
 }
 
+ProblemList::Mark ProblemList::mark() const { return {entries_.size(), counts_}; }
+
+void ProblemList::go_back_to(const Mark& mark) {
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(mark.entries), entries_.end());
+  counts_ = mark.counts;
+}
+
 void ProblemList::set_base(std::string pointer_prefix, size_t offset_bytes) {
   pointer_prefix_ = std::move(pointer_prefix);
   base_bytes_ = offset_bytes;

@@ -81,7 +81,7 @@ struct ValidationReport {
 };
 
 // Judges `text`: a V1 profile, a V2 chunk or an envelope, told apart by content. Any bytes are fine. Time is linear in their
-// number; memory beside them at most as large as they are, plus 8 MiB.
+// number; memory beside them at most twice their size, plus 32 MiB.
 ValidationReport validate(std::string_view text, const ValidateOptions& options = {});
 
 }  // namespace sentry_prof

@@ -105,6 +105,10 @@ int validate_command(const ValidateCommandOptions& options) {
         "validate --help");
     return kWrongUsage;
   }
+  if (std::count(options.files.begin(), options.files.end(), "-") > 1) {
+    complain("'-' is given more than once, but standard input can be read only once");
+    return kWrongUsage;
+  }
   return judge_all(options);
 }
 

@@ -29,6 +29,17 @@ std::string_view against_word(const Problem& problem) {
   return problem.is_against_documents ? "documents" : "none";
 }
 
+std::string_view error_kind(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::Malformed:
+      return "damaged";
+    case ErrorCode::LimitExceeded:
+      return "too_large";
+    default:
+      return "unreadable";
+  }
+}
+
 void write_verdict(JsonWriter& json, std::string_view book, const Verdict& verdict,
                    bool was_asked) {
   json.key(book);
@@ -125,7 +136,10 @@ std::string validation_json(const JudgedFile& file, const ValidateOptions& optio
   json.member("kind", kind_word(file.report.kind));
   json.key("valid");
   json.boolean(file.is_valid());
-  if (file.error) json.member("error", file.error->message);
+  if (file.error) {
+    json.member("error", file.error->message);
+    json.member("error_kind", error_kind(*file.error));
+  }
   if (file.fixes) write_fixes(json, *file.fixes);
   write_verdict(json, "relay", file.report.relay, was_judged && options.against_relay);
   write_verdict(json, "documents", file.report.documents, was_judged && options.against_documents);

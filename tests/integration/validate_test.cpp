@@ -144,6 +144,9 @@ TEST_CASE("Damaged compressed data is said to be so", "[validate]") {
   check("zstd -q -c $GOLDEN | head -c 300 | $V -", "standard input: the zstd data is cut off");
   check("(gzip -c $GOLDEN; echo more) > tail; $V tail", "tail: there are bytes behind the end");
   check("gzip -c $GOLDEN | gzip > twice; $V twice", "twice: is compressed twice");
+  const CommandResult json = shell("$V --format json cut /no/such/file", directory);
+  CHECK(occurrences(json.standard_output, R"("error_kind":"damaged")") == 1);
+  CHECK(occurrences(json.standard_output, R"("error_kind":"unreadable")") == 1);
 }
 
 TEST_CASE("Bombs and huge files are refused by their size, with little memory", "[validate]") {
@@ -184,6 +187,7 @@ TEST_CASE("Wrong usage is told", "[validate]") {
   CHECK(validate({}).status() == 2);
   CHECK(validate({"--against", "nobody", "file"}).status() == 2);
   CHECK(validate({"--no-such-option", "file"}).status() == 2);
+  CHECK(validate({"-", "-"}).status() == 2);
   const CommandResult rule = validate({"--explain", "enough-sampels"});
   CHECK(rule.status() == 2);
   CHECK(contains(rule.standard_error, "Nearest: enough-samples,"));

@@ -46,6 +46,7 @@ struct UnlistedProblems {
 
 struct Verdict {
   bool valid = true;
+  bool is_known = true;  // false: a profile of a format whose rules are not known here, and none that is refused
   // Relay's outcome reason for the first thing it refuses, in its own order of checks ("profiling_invalid_json"); empty if
   // valid, for the documents, and where the server answers with an HTTP status instead.
   std::string_view reason;

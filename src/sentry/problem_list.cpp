@@ -98,10 +98,13 @@ void ProblemList::judge(ValidationReport& report) const {
     if (is_against_documents(rule) && rule.documents == DocumentsEffect::Must) {
       report.documents.valid = false;
     }
+    if (rule.relay == RelayEffect::Unknown && is_against_relay(rule)) report.relay.is_known = false;
     if (rule.relay != RelayEffect::Refuses || !is_against_relay(rule)) continue;
     if (first_refused == nullptr || rule.stage < first_refused->stage) first_refused = &rule;
   }
-  if (first_refused != nullptr) refuse(*first_refused, report.relay);
+  if (first_refused == nullptr) return;
+  report.relay.is_known = true;
+  refuse(*first_refused, report.relay);
 }
 
 void ProblemList::locate(std::string_view text, std::vector<Problem>& problems) {

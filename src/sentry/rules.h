@@ -15,6 +15,7 @@ enum class RelayEffect : uint8_t {
   Refuses,  // the profile is lost, with `reason`
   Loses,    // accepted, but part of it is dropped or misread
   Accepts,
+  Unknown,  // judged by rules of the server's that are not known here
 };
 
 // What the published documents say of it.

@@ -49,7 +49,7 @@ constexpr Rule kRules[] = {
     {
         .id = "android-format",
         .severity = Severity::Warning,
-        .relay = RelayEffect::Loses,
+        .relay = RelayEffect::Unknown,
         .reason = {},
         .stage = RelayStage::Never,
         .documents = DocumentsEffect::Silent,

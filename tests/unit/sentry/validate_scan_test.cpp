@@ -265,6 +265,7 @@ TEST_CASE("Of Android's own format nothing is told but that it is one") {
   REQUIRE(report.problems.size() == 1);
   CHECK(report.problems[0].rule == "android-format");
   CHECK(report.relay.valid);
+  CHECK_FALSE(report.relay.is_known);
   CHECK(find(validate(R"({"platform":"android","profile_id":"x")"), "json-syntax") != nullptr);
 }
 

@@ -83,7 +83,7 @@ TEST_CASE("What is no number in JSON is a fault in the JSON") {
 TEST_CASE("Bytes that are no UTF-8 are refused wherever they stand") {
   for (const char* const bytes :
        {"\xFF", "\xC3", "\xC0\xAF", "\xE2\x82", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\x80"}) {
-    const std::string text = "\"" + std::string(bytes) + "\"";
+    const std::string text = std::string("\"").append(bytes).append("\"");
     check_refused("{\"version\": \"2\", \"x\": " + text + "}", "json-utf8");
     check_refused("{\"version\": \"2\", " + text + ": 1}", "json-utf8");
   }

@@ -32,13 +32,13 @@ def version_of(program):
     return text.splitlines()[0].strip() if text else program
 
 
-def described(name, runs):
+def described(name, how):
     system = platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
     load = os.getloadavg()[0]
     return (f"## {name}, {datetime.date.today().isoformat()}\n\n"
             f"{cpu_model()}, {os.cpu_count()} CPUs, {memory_gib():.0f} GiB; {system}, Linux {platform.release()}; "
             f"{version_of('perf')}; {version_of('clang++')}.\n"
-            f"997 Hz, cpu-clock; medians of {runs} runs; load average at the end {load:.1f}.")
+            f"{how}; load average at the end {load:.1f}.")
 
 
 def put_at_head(path, text):

@@ -1,4 +1,4 @@
-"""Running programs for a benchmark: what they cost, and medians over several runs."""
+"""Running programs for a benchmark: what they cost, figures over several runs, and tables of them."""
 
 import os
 import resource
@@ -53,3 +53,11 @@ class Samples:
 
     def worst(self, name, pick):
         return pick(self.values[name]) if name in self.values else None
+
+
+def table_text(rows):
+    """Rows of cells as a Markdown table; the first is its head."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)

@@ -148,11 +148,7 @@ class Table:
                           ratio(ours, theirs) if has_ratio else "-"))
 
     def text(self):
-        widths = [max(len(row[i]) for row in self.rows) for i in range(5)]
-        lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |"
-                 for row in self.rows]
-        lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-        return "\n".join(lines)
+        return measure.table_text(self.rows)
 
 
 def make_table(results):
@@ -191,7 +187,7 @@ def main():
         if len(bench.tools) == 1:
             bench.say("perf is not installed (Debian: linux-perf): its column stays empty")
         bench.run_all()
-    text = machine.described("record", options.runs) + "\n\n" + make_table(bench.results) + "\n"
+    text = machine.described("record", f"{FREQUENCY_HZ} Hz, cpu-clock; medians of {options.runs} runs") + "\n\n" + make_table(bench.results) + "\n"
     print(text)
     if options.write:
         machine.put_at_head(options.write, text)

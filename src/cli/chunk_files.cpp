@@ -1,7 +1,9 @@
 #include "cli/chunk_files.h"
 
+#include "cli/deciding_problem.h"
 #include "os/file.h"
 #include "sentry_prof/limits.h"
+#include "sentry_prof/validate.h"
 
 #include <cerrno>
 #include <filesystem>
@@ -23,6 +25,24 @@ Result<void> write_to_file(const std::string& path, std::string_view bytes) {
   if (!file) return tl::unexpected(file.error());
   if (auto ok = file->write(bytes); !ok) return ok;
   return file->commit();
+}
+
+// What `record` writes has passed what `validate` asks of everybody.
+Result<void> judge_own(std::string_view json, uint32_t chunk_number) {
+  const ValidationReport report = validate(json);
+  if (report.valid) return {};
+  const Problem* problem = deciding_problem(report);
+  const std::string reason(report.relay.reason);
+  return fail(ErrorCode::Malformed,
+              fmt::format("chunk {} was not written, since {}: {} [{}]{}. Unless a --platform, "
+                          "--release or --environment is the cause, this is a fault of "
+                          "sentry-prof: please report it",
+                          chunk_number,
+                          report.relay.valid ? "Sentry's documents forbid it"
+                                             : "Sentry would refuse it (" + reason + ")",
+                          problem == nullptr ? "" : problem->message,
+                          problem == nullptr ? "" : problem->rule,
+                          problem == nullptr ? "" : " at " + problem->pointer));
 }
 
 }  // namespace
@@ -83,6 +103,7 @@ Result<void> ChunkFiles::write(const Profile& profile, uint32_t chunk_number) {
                             "lower --frequency or shorter --chunk-seconds",
                             chunk_number, json.size(), limits::kMaxItem_bytes));
   }
+  if (auto ok = judge_own(json, chunk_number); !ok) return ok;
   if (path_ == "-") {
     auto written = write_to_stdout(json);
     is_stdout_closed_ = !written;

@@ -5,7 +5,7 @@ namespace sentry_prof::cli {
 
 enum ExitCode : int {
   kDone = 0,
-  kAnswerIsNo = 1,  // nothing was recorded
+  kAnswerIsNo = 1,  // nothing was recorded; a profile is not valid
   kWrongUsage = 2,
   kInputOutput = 7,
   // `record -- CMD` passes CMD's own status through; besides:

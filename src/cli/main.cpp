@@ -4,6 +4,8 @@
 #include "cli/message.h"
 #include "cli/record_command.h"
 #include "cli/record_options.h"
+#include "cli/validate_command.h"
+#include "cli/validate_options.h"
 #include "os/standard_streams.h"
 
 #include <algorithm>
@@ -28,6 +30,18 @@ constexpr const char* kRecordExamples =
     "  sentry-prof record -p 4242 -o profiles/      one file a minute into a directory\n"
     "  sentry-prof record --format v1 -F 997 -- make -j2\n";
 
+constexpr const char* kValidateExamples =
+    "Examples:\n"
+    "  sentry-prof validate profile.json                 all that is wrong with it, and how to "
+    "mend it\n"
+    "  sentry-prof validate --format json *.json | jq    one object a file, for scripts\n"
+    "  zcat chunk.gz | sentry-prof validate -            from standard input\n"
+    "  sentry-prof validate --explain profiling_not_enough_samples\n"
+    "  sentry-prof validate --fix -o fixed.json profile.json\n"
+    "\n"
+    "Exit status: 0 all files are valid, 1 one is not, 7 one could not be read (7 wins).\n"
+    "With --fix it is OUT that counts, and 1 is also a file that cannot be fixed at all.\n";
+
 // CLI11 before 2.3 has no other way to say what comes behind the options.
 class UsageFormatter : public CLI::Formatter {
  public:
@@ -38,8 +52,9 @@ class UsageFormatter : public CLI::Formatter {
   std::string usage_;
 };
 
-// Everything behind the first "--" is the command, never an option of ours.
+// Of `record` everything behind the first "--" is the command, never an option of ours.
 std::vector<std::string> cut_command(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() == "validate") return {};
   const auto mark = std::find(arguments.begin(), arguments.end(), "--");
   if (mark == arguments.end()) return {};
   std::vector<std::string> command(mark + 1, arguments.end());
@@ -47,47 +62,66 @@ std::vector<std::string> cut_command(std::vector<std::string>& arguments) {
   return command;
 }
 
-int usage_error(const std::string& message, const char* where_to_look) {
+int usage_error(const std::string& message, const std::string& where_to_look) {
   complain(message + ". Try: sentry-prof " + where_to_look + "--help");
   return kWrongUsage;
 }
 
-int complain_of_unknown(const std::string& argument) {
+int complain_of_unknown(const CLI::App& subcommand, const std::string& argument) {
   if (argument.starts_with('-'))
-    return usage_error("there is no option '" + argument + "'", "record ");
+    return usage_error("there is no option '" + argument + "'", subcommand.get_name() + " ");
   complain("unexpected '" + argument + "'. The command to record goes behind '--'");
   return kWrongUsage;
+}
+
+CLI::App& add_subcommand(CLI::App& app, const char* name, const char* description,
+                         const char* usage, const char* examples) {
+  CLI::App* subcommand = app.add_subcommand(name, description);
+  subcommand->formatter(std::make_shared<UsageFormatter>(std::string("Usage: ") + usage + "\n"));
+  subcommand->footer(examples);
+  subcommand->allow_extras();  // told in our own words
+  return *subcommand;
 }
 
 int run(int argc, char** argv) {
   std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   RecordOptions record_options;
   record_options.command = cut_command(arguments);
+  ValidateCommandOptions validate_options;
 
   CLI::App app("Profiles a Linux process from outside and writes profiles that Sentry accepts.",
                "sentry-prof");
   app.set_version_flag("--version", "sentry-prof " SENTRY_PROF_VERSION);
   app.require_subcommand(1);
-  app.footer("sentry-prof record --help tells more; so does man sentry-prof.");
-  CLI::App* record = app.add_subcommand("record", "Record a running process or a command");
-  record->formatter(std::make_shared<UsageFormatter>(
-      "Usage: sentry-prof record [OPTIONS] (-p PID[,PID]... | -- CMD ARG...)\n"));
-  record->footer(kRecordExamples);
-  add_record_options(*record, record_options);
-  record->allow_extras();  // told in our own words
+  app.footer("sentry-prof COMMAND --help tells more; so does man sentry-prof.");
+  CLI::App& record = add_subcommand(
+      app, "record", "Record a running process or a command",
+      "sentry-prof record [OPTIONS] (-p PID[,PID]... | -- CMD ARG...)", kRecordExamples);
+  add_record_options(record, record_options);
+  CLI::App& validate = add_subcommand(
+      app, "validate", "Tell every reason why Sentry would refuse a profile",
+      "sentry-prof validate [OPTIONS] FILE...\n"
+      "       sentry-prof validate --fix -o OUT FILE\n"
+      "       sentry-prof validate --explain RULE",
+      kValidateExamples);
+  add_validate_options(validate, validate_options);
 
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes its arguments from the back
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    if (app.get_subcommands().empty()) return usage_error("say what to do, such as 'record'", "");
-    return usage_error(error.what(), "record ");
+    if (app.get_subcommands().empty()) {
+      return usage_error("say what to do: 'record' or 'validate'", "");
+    }
+    return usage_error(error.what(), app.get_subcommands().front()->get_name() + " ");
   }
-  if (const auto unknown = record->remaining(); !unknown.empty()) {
-    return complain_of_unknown(unknown.front());
+  const CLI::App& chosen = *app.get_subcommands().front();
+  for (const std::string& unknown : chosen.remaining()) {
+    if (unknown != "--") return complain_of_unknown(chosen, unknown);
   }
-  return record_command(std::move(record_options));
+  return &chosen == &validate ? validate_command(validate_options)
+                              : record_command(std::move(record_options));
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
 #include "cli/record_options.h"
 
 #include "base/utf8.h"
+#include "cli/choice_option.h"
 #include "sampling/sampler.h"
 #include "sentry/attribute_rules.h"
 #include "sentry_prof/limits.h"
 
 #include <charconv>
 #include <cstdlib>
-#include <map>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -62,26 +62,6 @@ CLI::Validator not_empty() {
   return CLI::Validator(
       [](const std::string& text) { return text.empty() ? "must not be empty" : std::string(); },
       "");
-}
-
-// An option whose words stand for the values of an enumeration.
-template <typename Enum>
-CLI::Option* add_choice(CLI::App& app, const std::string& name, Enum& target,
-                        const std::map<std::string, Enum>& choices, const std::string& help) {
-  std::string words;
-  for (const auto& [word, value] : choices) words += (words.empty() ? "" : "|") + word;
-  return app
-      .add_option_function<std::string>(
-          name,
-          [&target, choices, words, name](const std::string& word) {
-            const auto choice = choices.find(word);
-            if (choice == choices.end()) {
-              throw CLI::ValidationError(name, fmt::format("'{}' is not one of {}", word, words));
-            }
-            target = choice->second;
-          },
-          help)
-      ->type_name(words);
 }
 
 // "auto" or a size in bytes that the kernel accepts (a multiple of 8).

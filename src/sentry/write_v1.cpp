@@ -1,7 +1,10 @@
 #include "sentry/json_parts.h"
 #include "sentry/writers.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <vector>
 
 namespace sentry_prof::sentry {
 namespace {
@@ -41,10 +44,39 @@ void write_sample(JsonWriter& json, const Profile& profile, const Sample& sample
   json.raw(text.view());
 }
 
+// Of each thread the first and the last sample that has a stack. Of V1 the server drops what is
+// idle before and behind them.
+class WorkingSpans {
+ public:
+  explicit WorkingSpans(const Profile& profile) : of_thread_(profile.threads.size()) {
+    for (size_t i = 0; i < profile.samples.size(); ++i) {
+      const Sample& sample = profile.samples[i];
+      if (profile.stack(sample.stack).empty()) continue;
+      Span& span = of_thread_[sample.thread];
+      span.first = std::min(span.first, i);
+      span.last = i;
+    }
+  }
+  bool hold(size_t index, const Sample& sample) const {
+    const Span& span = of_thread_[sample.thread];
+    return span.first <= index && index <= span.last;
+  }
+
+ private:
+  struct Span {
+    size_t first = SIZE_MAX, last = 0;
+  };
+  std::vector<Span> of_thread_;
+};
+
 void write_samples(JsonWriter& json, const Profile& profile) {
+  const WorkingSpans working(profile);
   json.key("samples");
   json.begin_array();
-  for (const Sample& sample : profile.samples) write_sample(json, profile, sample);
+  for (size_t i = 0; i < profile.samples.size(); ++i) {
+    const Sample& sample = profile.samples[i];
+    if (working.hold(i, sample)) write_sample(json, profile, sample);
+  }
   json.end_array();
 }
 

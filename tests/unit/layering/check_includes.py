@@ -14,6 +14,7 @@ from pathlib import Path
 ALLOWED = {
     "base": set(),
     "os": {"base"},
+    "compress": {"base"},
     "unwind": {"base"},
     "profile": {"base"},
     "elf": {"unwind", "base"},
@@ -22,7 +23,7 @@ ALLOWED = {
     "sampling": {"base", "os"},
     "target": {"elf", "unwind", "base", "os"},
     "recorder": {"sampling", "target", "unwind", "symbols", "profile", "base", "os", "elf"},
-    "cli": {"base", "os", "unwind", "profile", "elf", "symbols", "sentry", "sampling", "target", "recorder"},
+    "cli": {"base", "os", "compress", "unwind", "profile", "elf", "symbols", "sentry", "sampling", "target", "recorder"},
 }
 
 # elf knows of unwinding only what a row and a register are, and what a table of rows looks like from outside.
@@ -30,7 +31,7 @@ ELF_MAY_NOT_USE = re.compile(r"unwind/(walk|rule_cache|stack_snapshot)")
 
 # Pure code works on bytes in memory. What a source file of <folder>_lib (not <folder>_linux_lib) reaches through
 # headers of ours must not bring in the system.
-PURE = {"unwind", "profile", "elf", "sentry", "sampling", "target", "symbols", "base"}
+PURE = {"compress", "unwind", "profile", "elf", "sentry", "sampling", "target", "symbols", "base"}
 SYSTEM = re.compile(
     r"os/|unistd\.h|fcntl\.h|poll\.h|pthread\.h|signal\.h|dirent\.h|time\.h|ctime|thread|fstream|filesystem"
     r"|sys/(?!types\.h)|linux/"
@@ -50,6 +51,7 @@ LIBRARIES = [
     (re.compile(r"elfutils/|dwarf\.h"), {"symbols"}),
     (re.compile(r"libiberty/"), {"symbols"}),
     (re.compile(r"simdjson"), {"sentry"}),
+    (re.compile(r"zlib\.h|zstd"), {"compress"}),
     (re.compile(r"CLI/"), {"cli"}),
 ]
 

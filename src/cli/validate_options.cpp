@@ -1,0 +1,36 @@
+#include "cli/validate_options.h"
+
+#include "cli/choice_option.h"
+
+#include <CLI/CLI.hpp>
+
+namespace sentry_prof::cli {
+
+void add_validate_options(CLI::App& validate, ValidateCommandOptions& options) {
+  validate
+      .add_option("FILE", options.files,
+                  "V1 profiles, V2 chunks and envelopes, also as .gz or .zst; '-' is standard "
+                  "input")
+      ->type_name(" ");
+  add_choice<Against>(
+      validate, "--against", options.against,
+      {{"documents", Against::Documents}, {"relay", Against::Relay}, {"both", Against::Both}},
+      "Sentry's published documents, what its server (Relay) enforces,\n"
+      "or both for what 'upload' would send (default both)");
+  add_choice<ReportFormat>(validate, "--format", options.format,
+                           {{"text", ReportFormat::Text}, {"json", ReportFormat::Json}},
+                           "json: one object a file, each on a line of its own");
+  validate
+      .add_option("--explain", options.explain,
+                  "Tell all about a rule, about a reason of the server's, or 'all'")
+      ->type_name("RULE");
+  validate.add_flag("--fix", options.fix,
+                    "Repair one FILE as far as that needs no guessing, write it to OUT, say what\n"
+                    "was changed, and judge the result");
+  validate.add_option("-o,--output", options.output, "Where --fix writes; '-' is standard output")
+      ->type_name("OUT");
+  validate.add_flag("--no-size-limit", options.no_size_limit,
+                    "Read and judge also what is larger than the server takes");
+}
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,28 @@
+// Envelopes: their structure, what the server checks between their items, and each profile in them
+// by itself.
+#pragma once
+
+#include "sentry/problem_list.h"
+#include "sentry/profile_facts.h"
+
+namespace sentry_prof::sentry {
+
+// Judges a payload as the whole text of a profile would be, as the kind that its item's type
+// demands: V1 for `profile`, V2 for `profile_chunk` (whose version must say the same). Offsets and
+// pointers are those within `payload`: the problem list is told where that stands. Adds to
+// `summary`. The item's size has been judged.
+using JudgeProfile = ProfileFacts (*)(std::string_view payload, ValidatedKind declared,
+                                      ProblemList& problems, ProfileSummary& summary);
+
+// Rules of the envelope and of its items. Memory beside what `judge_profile` needs: bounded.
+void judge_envelope(std::string_view text, const ValidateOptions& options,
+                    JudgeProfile judge_profile, ProblemList& problems, ProfileSummary& summary);
+
+// Is this an envelope, rather than a profile? Also one that the server refuses as such: behind the
+// first line stands an item's header, or the first line is one. Else its first object has none of a
+// profile's keys; it has one that only an envelope's header has, or another object behind it. Reads
+// two lines, of which headers are no longer than 64 KiB, and up to the first key that tells. Any
+// bytes are fine.
+bool looks_like_envelope(std::string_view text);
+
+}  // namespace sentry_prof::sentry

@@ -237,13 +237,13 @@ TEST_CASE("--fix writes a mended file, says what it changed and judges that", "[
 
   const auto fixed = shell("$V --fix -o out.json broken.json", directory);
   INFO(fixed.standard_output << fixed.standard_error);
-  CHECK(fixed.exit_code == 0);
+  CHECK(fixed.status() == 0);
   CHECK(contains(fixed.standard_output, "broken.json: fixed: number put in quotes\n"));
   CHECK(contains(fixed.standard_output, "out.json: valid"));
   CHECK(read_text(directory.path() + "/out.json") == golden);
 
   const auto piped = shell("gzip -c broken.json | $V --fix -o - -", directory);
-  CHECK(piped.exit_code == 0);
+  CHECK(piped.status() == 0);
   CHECK(piped.standard_output == golden);
   CHECK(contains(piped.standard_error, "<stdin>: fixed: number put in quotes\n"));
 
@@ -259,7 +259,7 @@ TEST_CASE("--fix writes nothing for what it cannot mend at all", "[validate]") {
                                              "\n{\"type\":\"profile\",\"length\":2}\n{}\n");
   for (const char* name : {"cut.json", "envelope"}) {
     const auto result = shell(std::string("$V --fix -o out.json ") + name, directory);
-    CHECK(result.exit_code == 1);
+    CHECK(result.status() == 1);
     CHECK(contains(result.standard_error, std::string(name) + " was not fixed"));
     CHECK_FALSE(std::filesystem::exists(directory.path() + "/out.json"));
   }
@@ -270,8 +270,8 @@ TEST_CASE("--fix wants one FILE, and -o", "[validate]") {
   for (const char* script : {"$V --fix $GOLDEN", "$V -o out.json $GOLDEN", "$V --fix -o out.json",
                              "$V --fix -o out.json $GOLDEN $GOLDEN"}) {
     INFO(script);
-    CHECK(shell(script, directory).exit_code == 2);
+    CHECK(shell(script, directory).status() == 2);
   }
-  CHECK(shell("$V --fix -o missing/out.json $GOLDEN", directory).exit_code == 7);
-  CHECK(shell("$V --fix -o out.json missing.json", directory).exit_code == 7);
+  CHECK(shell("$V --fix -o missing/out.json $GOLDEN", directory).status() == 7);
+  CHECK(shell("$V --fix -o out.json missing.json", directory).status() == 7);
 }

@@ -27,6 +27,7 @@ std::string_view severity_word(Severity severity) {
 
 std::string relay_words(const Rule& rule) {
   if (rule.relay == RelayEffect::Refuses) return fmt::format("refuses: {}", rule.reason);
+  if (rule.relay == RelayEffect::Unknown) return "not known";
   return rule.relay == RelayEffect::Loses ? "accepts, with losses" : "accepts";
 }
 

@@ -46,6 +46,7 @@ struct UnlistedProblems {
 
 struct Verdict {
   bool valid = true;
+  bool is_known = true;  // false: a profile of a format whose rules are not known here, and none that is refused
   // Relay's outcome reason for the first thing it refuses, in its own order of checks ("profiling_invalid_json"); empty if
   // valid, for the documents, and where the server answers with an HTTP status instead.
   std::string_view reason;
@@ -54,7 +55,7 @@ struct Verdict {
 
 // What the file holds and what of it would be seen. Of an envelope: the sum over its profiles.
 struct ProfileSummary {
-  double duration_s = 0;  // newest minus oldest sample
+  double duration_s = 0;  // newest minus oldest sample; 1e15 stands for all that is more
   uint64_t samples = 0;
   uint64_t idle_samples = 0;  // with an empty stack
   uint64_t threads = 0;
@@ -81,7 +82,7 @@ struct ValidationReport {
 };
 
 // Judges `text`: a V1 profile, a V2 chunk or an envelope, told apart by content. Any bytes are fine. Time is linear in their
-// number; memory beside them at most as large as they are, plus 8 MiB.
+// number; memory beside them at most twice their size, plus 32 MiB.
 ValidationReport validate(std::string_view text, const ValidateOptions& options = {});
 
 }  // namespace sentry_prof

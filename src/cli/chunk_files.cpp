@@ -27,8 +27,9 @@ Result<void> judge_own(std::string_view json, uint32_t chunk_number) {
   const Problem* problem = deciding_problem(report);
   const std::string reason(report.relay.reason);
   return fail(ErrorCode::Malformed,
-              fmt::format("chunk {} was not written, since {}: {} [{}]{}. This is a fault of "
-                          "sentry-prof; please report it",
+              fmt::format("chunk {} was not written, since {}: {} [{}]{}. Unless a --platform, "
+                          "--release or --environment is the cause, this is a fault of "
+                          "sentry-prof: please report it",
                           chunk_number,
                           report.relay.valid ? "Sentry's documents forbid it"
                                              : "Sentry would refuse it (" + reason + ")",

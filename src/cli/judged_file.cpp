@@ -1,5 +1,6 @@
 #include "cli/judged_file.h"
 
+#include "cli/exit_code.h"
 #include "sentry/problem_list.h"
 
 #include <new>
@@ -19,11 +20,10 @@ std::string say_too_large(const TooLarge& too_large, bool has_server_limit) {
                                ? fmt::format("the server takes at most {} MiB of {}", limit_mib,
                                              too_large.is_envelope ? "an envelope" : "a profile")
                                : fmt::format("at most {} MiB can be judged", limit_mib);
-  const std::string size = too_large.size_bytes
-                               ? fmt::format("has {} MiB", *too_large.size_bytes / kMiB)
-                               : fmt::format("has more than {} MiB", limit_mib);
+  const std::string size = too_large.size_bytes ? fmt::format("has {} bytes", *too_large.size_bytes)
+                                                : std::string("is larger");
   return fmt::format("the text {}; {}. It was not read{}", size, most,
-                     has_server_limit ? " (--no-size-limit judges the rest of it)" : "");
+                     has_server_limit ? " (--no-size-limit judges it all the same)" : "");
 }
 
 // The verdict on what was not read. The documents know no sizes.
@@ -44,7 +44,7 @@ void judge_size(const TooLarge& too_large, const ValidateOptions& options, Judge
 
 JudgedFile judge_input(const std::string& name, const Result<ProfileInput>& input,
                        const ValidateCommandOptions& options) {
-  JudgedFile file{name, {}, {}};
+  JudgedFile file{name, {}, {}, {}};
   if (!input) {
     file.error = input.error();
   } else if (input->too_large) {
@@ -59,8 +59,16 @@ JudgedFile judge_file(const std::string& name, const ValidateCommandOptions& opt
   try {
     return judge_input(name, read_profile_input(name, !options.no_size_limit), options);
   } catch (const std::bad_alloc&) {  // of a huge file with --no-size-limit
-    return {name, {}, Error{ErrorCode::Io, name + ": out of memory"}};
+    return {name, {}, Error{ErrorCode::Io, name + ": out of memory"}, {}};
   }
+}
+
+int exit_code_of(const JudgedFile& file) {
+  if (file.is_valid()) return kDone;
+  const bool says_something_of_the_content = !file.error ||
+                                             file.error->code == ErrorCode::Malformed ||
+                                             file.error->code == ErrorCode::LimitExceeded;
+  return says_something_of_the_content ? kAnswerIsNo : kInputOutput;
 }
 
 }  // namespace sentry_prof::cli

@@ -3,10 +3,12 @@
 
 #include "cli/profile_input.h"
 #include "cli/validate_options.h"
+#include "sentry_prof/repair.h"
 #include "sentry_prof/result.h"
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sentry_prof::cli {
 
@@ -16,6 +18,8 @@ struct JudgedFile {
   // There was no text to judge: the file cannot be read, or its compressed data is damaged. Then
   // the report says nothing.
   std::optional<Error> error;
+  // Of --fix: what was done to make this file of another; nothing if it was not made so.
+  std::optional<std::vector<RepairChange>> fixes = {};
 
   bool is_valid() const { return !error && report.valid; }
 };
@@ -23,8 +27,11 @@ struct JudgedFile {
 // Any kind of file, any content.
 JudgedFile judge_file(const std::string& name, const ValidateCommandOptions& options);
 
-// What was read already. The text stays the caller's.
+// What was read of the file of that name.
 JudgedFile judge_input(const std::string& name, const Result<ProfileInput>& input,
                        const ValidateCommandOptions& options);
+
+// 0, 1 or 7.
+int exit_code_of(const JudgedFile& file);
 
 }  // namespace sentry_prof::cli

@@ -44,8 +44,10 @@ constexpr const char* kValidateExamples =
     "  sentry-prof validate --format json *.json | jq    one object a file, for scripts\n"
     "  zcat chunk.gz | sentry-prof validate -            from standard input\n"
     "  sentry-prof validate --explain profiling_not_enough_samples\n"
+    "  sentry-prof validate --fix -o fixed.json profile.json\n"
     "\n"
-    "Exit status: 0 all files are valid, 1 one is not, 7 one could not be read (7 wins).\n";
+    "Exit status: 0 all files are valid, 1 one is not, 7 one could not be read (7 wins).\n"
+    "With --fix it is OUT that counts, and 1 is also a file that cannot be fixed at all.\n";
 
 constexpr const char* kUploadExamples =
     "Examples:\n"
@@ -147,7 +149,9 @@ int run(int argc, char** argv) {
   add_record_options(record, record_options);
   CLI::App& validate = add_subcommand(
       app, "validate", "Tell every reason why Sentry would refuse a profile",
-      "sentry-prof validate [OPTIONS] FILE...\n       sentry-prof validate --explain RULE",
+      "sentry-prof validate [OPTIONS] FILE...\n"
+      "       sentry-prof validate --fix -o OUT FILE\n"
+      "       sentry-prof validate --explain RULE",
       kValidateExamples);
   add_validate_options(validate, validate_options);
 

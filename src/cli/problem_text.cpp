@@ -165,6 +165,10 @@ void ReportText::write_reason() {
                                 : "  It breaks Sentry's published documents.");
     return;
   }
+  if (!report.relay.is_known) {
+    line("  Whether Sentry accepts it is not known here.");
+    return;
+  }
   if (report.relay.valid) {
     line(report.valid ? "  Sentry accepts it."
                       : "  Sentry's server accepts it today, but its documents forbid it.");

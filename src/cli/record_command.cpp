@@ -31,6 +31,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -128,6 +129,61 @@ Result<void> write_summary(const RecordOptions& options, const std::string& json
   return file->commit();
 }
 
+// A directory that was made for the output; one that stays empty is removed again.
+class OutputDirectory {
+ public:
+  explicit OutputDirectory(const RecordOptions& options) : path_(options.output) {
+    is_new_ = path_.ends_with('/') && ::access(path_.c_str(), F_OK) != 0;
+  }
+  ~OutputDirectory() {
+    if (is_new_) ::rmdir(path_.c_str());
+  }
+  OutputDirectory(const OutputDirectory&) = delete;
+  OutputDirectory& operator=(const OutputDirectory&) = delete;
+
+ private:
+  std::string path_;
+  bool is_new_ = false;
+};
+
+bool is_one_output(const std::string& path, const std::string& other) {
+  return base_name(path) == base_name(other) && os::are_in_same_directory(path, other);
+}
+
+// A file that is written, or replayed, must not be replaced by another output of the same run.
+Result<void> check_distinct(const RecordOptions& options, const std::string& path) {
+  const auto clash = [](const std::string& option, const std::string& file, const char* other) {
+    return fail(ErrorCode::InvalidArgument, option + " " + file + " is " + other + ", too");
+  };
+  const auto is_chunk = [&](const std::string& file) {
+    return path != "-" &&
+           is_chunk_path(std::string(base_name(path)), std::string(base_name(file))) &&
+           os::are_in_same_directory(path, file);
+  };
+  const std::string summary = options.summary == "-" ? "" : options.summary;
+  for (const auto& [option, file] : {std::pair<std::string, std::string>("--summary", summary),
+                                     {"--raw-log", options.raw_log},
+                                     {"--replay", options.replay}}) {
+    if (!file.empty() && is_chunk(file)) return clash(option, file, "the name of a chunk's file");
+  }
+  for (const auto& [option, file] :
+       {std::pair<std::string, std::string>("--raw-log", options.raw_log),
+        {"--replay", options.replay}}) {
+    if (file.empty()) continue;
+    if (!summary.empty() && is_one_output(file, summary)) {
+      return clash(option, file, "the file of --summary");
+    }
+  }
+  if (options.replay.empty()) return {};
+  if (path != "-" && os::is_same_file(options.replay, path)) {
+    return clash("--replay", options.replay, "the file of --output");
+  }
+  if (!summary.empty() && os::is_same_file(options.replay, summary)) {
+    return clash("--replay", options.replay, "the file of --summary");
+  }
+  return {};
+}
+
 bool writes_files(const RecordOptions& options) {
   return !options.upload || !options.output.empty();
 }
@@ -160,11 +216,11 @@ Result<void> check_outputs(const RecordOptions& options, const std::string& path
       complain("warning: other users may write to the directory of " + path);
     }
   }
-  if (options.summary.empty() || options.summary == "-") return {};
-  if (writes_files(options) && is_chunk_path(path, options.summary)) {
-    return fail(ErrorCode::InvalidArgument,
-                "--summary " + options.summary + " is the name of a chunk's file, too");
+  if (auto ok = check_distinct(options, writes_files(options) ? path : "-"); !ok) return ok;
+  if (!options.raw_log.empty()) {
+    if (auto ok = os::check_writable(options.raw_log); !ok) return ok;
   }
+  if (options.summary.empty() || options.summary == "-") return {};
   return os::check_writable(options.summary);
 }
 
@@ -193,6 +249,7 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
   const std::string path =
       resolve_output(options.output, name_of_process(options.pids.front(), executable),
                      options.pids.front(), options.format);
+  const OutputDirectory directory(options);
   if (auto ok = check_outputs(options, path); !ok) {
     complain(ok.error().message);
     return kInputOutput;
@@ -240,10 +297,20 @@ int exit_code_of(int wait_status) {
 }
 
 int exec_failure(const std::string& command, int exec_errno) {
+  if (exec_errno == ENOENT && command.find('/') != command.npos &&
+      ::access(command.c_str(), F_OK) == 0) {
+    complain(command + ": the interpreter or loader it names was not found");
+    return kNotExecutable;
+  }
   complain(
       fmt::format("{}: {}", command,
                   exec_errno == ENOENT ? "command not found" : os::describe_errno(exec_errno)));
   return exec_errno == ENOENT ? kNotFound : kNotExecutable;
+}
+
+bool has_ended(const target::LaunchedChild& child) {
+  pollfd end{child.pidfd().get(), POLLIN, 0};
+  return ::poll(&end, 1, 0) == 1;
 }
 
 int record_launched(const RecordOptions& options, const os::SignalSet& signals) {
@@ -255,6 +322,7 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
   const std::string path =
       resolve_output(options.output, std::string(base_name(options.command.front())), child->pid(),
                      options.format);
+  const OutputDirectory directory(options);
   if (auto ok = check_outputs(options, path); !ok) {
     complain(ok.error().message);
     return kOwnFailure;
@@ -286,6 +354,8 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
     return kOwnFailure;
   }
   run->figures.ran_as_root = ::geteuid() == 0;
+  // Nobody is left to pass signals on to, and standard output may be a pipe that nobody reads.
+  if (run->reason == recorder::StopReason::Signal || has_ended(*child)) signals.let_next_one_kill();
   const bool is_log_written = finish_raw_log(raw_log->get());
   const bool is_reported = report(options, run->figures, files);
   const UploadEnd sent = *uploads ? (*uploads)->finish() : UploadEnd{};
@@ -306,17 +376,23 @@ int record_replayed(const RecordOptions& options) {
     complain(bytes.error().message);
     return kInputOutput;
   }
-  const auto log = recorder::read_raw_log(std::as_bytes(std::span(*bytes)));
+  auto log = recorder::read_raw_log(std::as_bytes(std::span(*bytes)));
   if (!log) {
     complain(options.replay + ": " + log.error().message);
     return kInputOutput;
   }
   const std::string path = resolve_output(options.output, "replay",
                                           static_cast<int>(log->session.main_pid), options.format);
+  const OutputDirectory directory(options);
   if (auto ok = check_outputs(options, path); !ok) {
     complain(ok.error().message);
     return kInputOutput;
   }
+  // The log may be of the other format, whose chunks may be longer.
+  log->session.chunk_ns =
+      std::min(log->session.chunk_ns, static_cast<uint64_t>(longest_chunk_s(options.format) * 1e9));
+  log->session.max_chunk_json_bytes =
+      std::min(log->session.max_chunk_json_bytes, kMaxChunkJson_bytes);
   ChunkFiles files(path, options.format);
   const auto figures = recorder::replay(*log, random_uuid_v4(), files);
   if (!figures) {
@@ -334,7 +410,10 @@ int record_command(RecordOptions options) {
     complain(ok.error().message + ". Try: sentry-prof record --help");
     return kWrongUsage;
   }
-  if (!options.replay.empty()) return record_replayed(options);
+  if (!options.replay.empty()) {
+    os::make_write_signals_errors();
+    return record_replayed(options);
+  }
   const auto signals = os::SignalSet::install();
   if (!signals) {
     complain(signals.error().message);

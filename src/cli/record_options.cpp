@@ -6,8 +6,11 @@
 #include "sentry/attribute_rules.h"
 #include "sentry_prof/limits.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
+#include <type_traits>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -31,15 +34,25 @@ std::string environment_variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+// Decimal numbers only: CLI11 would take 010 for 8 and attach to another process.
+template <typename T>
+bool parse_number(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end;
+}
+
 // CLI11 would print the bounds and the values of enumerations into the help; our help says them in
-// words.
+// words. The text of an integer becomes what CLI11 reads as the same number.
 template <typename T>
 CLI::Validator in_range(T low, T high) {
   return CLI::Validator(
-      [low, high](const std::string& text) {
+      [low, high](std::string& text) {
         T value{};
-        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high)
+        if (parse_number(text, value) && value >= low && value <= high) {
+          if constexpr (std::is_integral_v<T>) text = std::to_string(value);
           return std::string();
+        }
         return fmt::format("'{}' is not a number from {} to {}", text, low, high);
       },
       "");
@@ -58,8 +71,8 @@ std::string parse_stack_bytes(const std::string& text, uint32_t& stack_bytes) {
     return "";
   }
   uint32_t value = 0;
-  if (!CLI::detail::lexical_cast(text, value) || value < kMinStack_bytes ||
-      value > sampling::kMaxStackBytes || value % 8 != 0) {
+  if (!parse_number(text, value) || value < kMinStack_bytes || value > sampling::kMaxStackBytes ||
+      value % 8 != 0) {
     return fmt::format("'auto' or a multiple of 8 from {} to {}", kMinStack_bytes,
                        sampling::kMaxStackBytes);
   }
@@ -96,7 +109,7 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
                   "Process to attach to: its threads, and what it starts from now on\n"
                   "(not the children it has already). Several: -p 12,34")
       ->delimiter(',')
-      ->check(in_range(1, 1 << 30))
+      ->transform(in_range(1, 1 << 30))
       ->type_name("PID[,PID]...");
   record
       .add_option("-o,--output", options.output,
@@ -110,7 +123,7 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
   record
       .add_option("-F,--frequency", options.frequency_hz,
                   "Samples per second of CPU time, 1 to 10000 (default 101)")
-      ->check(in_range(1u, 10000u))
+      ->transform(in_range(1u, 10000u))
       ->type_name("HZ");
   record
       .add_option("-d,--duration", options.duration_s,
@@ -135,7 +148,9 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
             const std::string problem = parse_stack_bytes(text, options.stack_bytes);
             if (!problem.empty()) throw CLI::ValidationError("--stack-bytes", problem);
           },
-          "How much of the stack each sample copies (default auto)")
+          fmt::format("How much of the stack each sample copies: a multiple of 8 from {}\n"
+                      "to {} (default auto)",
+                      kMinStack_bytes, sampling::kMaxStackBytes))
       ->type_name("auto|N");
   record.add_flag("--no-children", options.no_children, "Do not follow new processes");
   record.add_option("--release", options.release,
@@ -150,12 +165,14 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
   record.add_flag("--upload", options.upload,
                   "Send each chunk to Sentry; files only if -o is given, too");
   add_sending_options(record, options.sending);
-  record.add_option("--summary", options.summary, "Write the end-of-run figures as JSON")
+  record
+      .add_option("--summary", options.summary,
+                  "Write the end-of-run figures as JSON ('-': standard output)")
       ->check(not_empty())
       ->type_name("FILE");
   // For debugging sentry-prof itself: docs/raw-log.md. An empty group keeps them out of the help.
-  record.add_option("--raw-log", options.raw_log)->group("");
-  record.add_option("--replay", options.replay)->group("");
+  record.add_option("--raw-log", options.raw_log)->check(not_empty())->group("");
+  record.add_option("--replay", options.replay)->check(not_empty())->group("");
   record.add_flag("-q,--quiet", options.is_quiet, "Say nothing but errors");
   record.add_flag("-v,--verbose", options.is_verbose, "Say more");
 }

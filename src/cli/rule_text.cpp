@@ -97,7 +97,10 @@ std::string nearest_ids(std::string_view word) {
 
 std::string all_texts() {
   std::string text;
-  for (const Rule& rule : sentry::all_rules()) text += (text.empty() ? "" : "\n") + rule_text(rule);
+  for (const Rule& rule : sentry::all_rules()) {
+    if (!text.empty()) text += '\n';
+    text += rule_text(rule);
+  }
   return text;
 }
 

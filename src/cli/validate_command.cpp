@@ -2,6 +2,7 @@
 
 #include "cli/chunk_files.h"
 #include "cli/exit_code.h"
+#include "cli/fix_file.h"
 #include "cli/judged_file.h"
 #include "cli/message.h"
 #include "cli/problem_text.h"
@@ -26,14 +27,6 @@ bool wants_colour() {
   const char* term = std::getenv("TERM");
   return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') &&
          term != nullptr && std::string_view(term) != "dumb";
-}
-
-int exit_code_of(const JudgedFile& file) {
-  if (file.is_valid()) return kDone;
-  const bool says_something_of_the_content = !file.error ||
-                                             file.error->code == ErrorCode::Malformed ||
-                                             file.error->code == ErrorCode::LimitExceeded;
-  return says_something_of_the_content ? kAnswerIsNo : kInputOutput;
 }
 
 int print_or_complain(std::string_view text) {
@@ -87,6 +80,15 @@ int judge_all(const ValidateCommandOptions& options) {
   return worst;
 }
 
+int fix(const ValidateCommandOptions& options) {
+  if (!options.fix || options.output.empty() || options.files.size() != 1) {
+    complain(!options.fix ? "-o is where --fix writes, and there is no --fix"
+                          : "--fix takes one FILE, and -o OUT for what it makes of it");
+    return kWrongUsage;
+  }
+  return fix_file(options.files.front(), options, wants_colour());
+}
+
 }  // namespace
 
 int validate_command(const ValidateCommandOptions& options) {
@@ -96,10 +98,15 @@ int validate_command(const ValidateCommandOptions& options) {
     complain(text.error().message);
     return kWrongUsage;
   }
+  if (options.fix || !options.output.empty()) return fix(options);
   if (options.files.empty()) {
     complain(
         "nothing to validate: give one FILE or more, '-' for standard input. Try: sentry-prof "
         "validate --help");
+    return kWrongUsage;
+  }
+  if (std::count(options.files.begin(), options.files.end(), "-") > 1) {
+    complain("'-' is given more than once, but standard input can be read only once");
     return kWrongUsage;
   }
   return judge_all(options);

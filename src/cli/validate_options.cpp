@@ -24,6 +24,11 @@ void add_validate_options(CLI::App& validate, ValidateCommandOptions& options) {
       .add_option("--explain", options.explain,
                   "Tell all about a rule, about a reason of the server's, or 'all'")
       ->type_name("RULE");
+  validate.add_flag("--fix", options.fix,
+                    "Repair one FILE as far as that needs no guessing, write it to OUT, say what\n"
+                    "was changed, and judge the result");
+  validate.add_option("-o,--output", options.output, "Where --fix writes; '-' is standard output")
+      ->type_name("OUT");
   validate.add_flag("--no-size-limit", options.no_size_limit,
                     "Read and judge also what is larger than the server takes");
 }

@@ -22,6 +22,8 @@ struct ValidateCommandOptions {
   ReportFormat format = ReportFormat::Text;
   std::string explain;  // a rule, a reason of the server's, or "all"
   bool no_size_limit = false;
+  bool fix = false;
+  std::string output;  // of --fix; "-": standard output
 
   ValidateOptions judging() const {
     return {.against_documents = against != Against::Relay,

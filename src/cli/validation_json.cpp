@@ -29,12 +29,23 @@ std::string_view against_word(const Problem& problem) {
   return problem.is_against_documents ? "documents" : "none";
 }
 
+std::string_view error_kind(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::Malformed:
+      return "damaged";
+    case ErrorCode::LimitExceeded:
+      return "too_large";
+    default:
+      return "unreadable";
+  }
+}
+
 void write_verdict(JsonWriter& json, std::string_view book, const Verdict& verdict,
                    bool was_asked) {
   json.key(book);
   json.begin_object();
   json.key("valid");
-  was_asked ? json.boolean(verdict.valid) : json.raw("null");
+  was_asked && verdict.is_known ? json.boolean(verdict.valid) : json.raw("null");
   json.key("reason");
   verdict.reason.empty() ? json.raw("null") : json.string(verdict.reason);
   if (verdict.http_status != 0) {
@@ -99,6 +110,21 @@ void write_summary(JsonWriter& json, const ProfileSummary& summary) {
   json.end_object();
 }
 
+void write_fixes(JsonWriter& json, const std::vector<RepairChange>& fixes) {
+  json.key("fixes");
+  json.begin_array();
+  for (const RepairChange& fix : fixes) {
+    json.begin_object();
+    json.member("what", fix.what);
+    json.key("rule");
+    fix.rule.empty() ? json.raw("null") : json.string(fix.rule);
+    json.key("count");
+    json.number(fix.count);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 std::string validation_json(const JudgedFile& file, const ValidateOptions& options) {
@@ -110,7 +136,11 @@ std::string validation_json(const JudgedFile& file, const ValidateOptions& optio
   json.member("kind", kind_word(file.report.kind));
   json.key("valid");
   json.boolean(file.is_valid());
-  if (file.error) json.member("error", file.error->message);
+  if (file.error) {
+    json.member("error", file.error->message);
+    json.member("error_kind", error_kind(*file.error));
+  }
+  if (file.fixes) write_fixes(json, *file.fixes);
   write_verdict(json, "relay", file.report.relay, was_judged && options.against_relay);
   write_verdict(json, "documents", file.report.documents, was_judged && options.against_documents);
   write_problems(json, file.report);

@@ -253,6 +253,19 @@ Result<void> make_directory(const std::string& path) {
   return {};
 }
 
+bool are_in_same_directory(const std::string& path, const std::string& other) {
+  const auto first = split(path);
+  const auto second = split(other);
+  return first && second && is_same_file(first->directory, second->directory);
+}
+
+bool is_same_file(const std::string& path, const std::string& other) {
+  struct stat first {
+  }, second{};
+  return ::stat(path.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 bool others_can_replace(const std::string& path) {
   const auto target = split(path);
   struct stat directory {};

@@ -66,6 +66,13 @@ Result<void> check_writable(const std::string& path);
 // belongs to SUDO_UID. Errors as those of AtomicFile::create.
 Result<void> make_directory(const std::string& path);
 
+// Whether both files lie in one directory, however their paths are spelled. False if a directory
+// cannot be looked at.
+bool are_in_same_directory(const std::string& path, const std::string& other);
+
+// Whether both paths lead to one file that is there, links followed.
+bool is_same_file(const std::string& path, const std::string& other);
+
 // Whether other users could replace a file at `path`: its directory is writable by them and has no
 // sticky bit. Worth a warning; false if the directory cannot be looked at.
 bool others_can_replace(const std::string& path);

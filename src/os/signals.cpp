@@ -3,6 +3,7 @@
 #include "os/errors.h"
 
 #include <cerrno>
+#include <cstdint>
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -51,7 +52,6 @@ void set_default(int signal, struct sigaction* previous) {
 
 void save_and_set_dispositions() {
   if (g_inherited.is_saved) return;
-  // Writing to a closed pipe or past RLIMIT_FSIZE shall be an errno, not our death.
   ignore(SIGPIPE, &g_inherited.on_broken_pipe);
   ignore(SIGXFSZ, &g_inherited.on_file_too_large);
   // A shell without job control starts what goes before '&' with SIGINT ignored, so that ^C does
@@ -83,7 +83,8 @@ std::optional<SignalSet::Taken> SignalSet::take() const {
     count = ::read(fd_.get(), &pending, sizeof(pending));
   } while (count < 0 && errno == EINTR);
   if (count != sizeof(pending)) return std::nullopt;
-  return Taken{static_cast<int>(pending.ssi_signo), pending.ssi_code == SI_KERNEL};
+  return Taken{static_cast<int>(pending.ssi_signo), pending.ssi_code == SI_KERNEL,
+               pending.ssi_pid == static_cast<uint32_t>(::getpid())};
 }
 
 bool SignalSet::is_ignored_by_children(int signal) const {
@@ -98,6 +99,11 @@ void SignalSet::let_next_one_kill() const {
   }
   // The calling thread is enough: the kernel picks any thread that does not block the signal.
   ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
+}
+
+void make_write_signals_errors() {
+  ignore(SIGPIPE, nullptr);
+  ignore(SIGXFSZ, nullptr);
 }
 
 void restore_signals_for_exec() {

@@ -17,8 +17,10 @@ class SignalSet {
   int fd() const { return fd_.get(); }
   struct Taken {
     int number = 0;
-    // Sent by the kernel to the whole foreground group (^C), not by kill().
-    bool is_from_terminal = false;
+    // Of the terminal, not sent by kill(): ^C, which the whole foreground group gets, or the
+    // hang-up, which only the session's leader gets (Linux, drivers/tty/tty_jobctrl.c).
+    bool is_from_kernel = false;
+    bool is_own = false;  // sent by this process, to a group it belongs to
   };
   // The next pending signal.
   std::optional<Taken> take() const;
@@ -33,6 +35,9 @@ class SignalSet {
   Fd fd_;
 };
 
+// SIGPIPE and SIGXFSZ are ignored from now on: writing to a closed pipe or past RLIMIT_FSIZE is an
+// errno, not our death. Part of install(), for what needs no more of it.
+void make_write_signals_errors();
 // In a child before exec: dispositions and mask as they were before install().
 void restore_signals_for_exec();
 // Ends this process by `signal` with its default action.

@@ -163,6 +163,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.reason = loop(recording, run);
   result.signal = signals_.ending_signal();
   sampler_.stop();
+  signals_.while_finishing();  // a repeat that has come by now is not taken for a new one
   const uint64_t end_ns = os::monotonic_ns();
   sampler_.drain(recording, true);
   recording.finish(end_ns);

@@ -275,14 +275,21 @@ void Recording::cut_chunk(uint64_t end_ns) {
     name_in_chunk(record, tid);
   }
   ++chunk_serial_;
-  ChunkJob job{builder_.finish(end_ns), {}, session_of_chunk(), options_.main_pid};
+  ChunkJob job{builder_.finish(end_ns), {}, {}, options_.main_pid};
   if (job.chunk.samples.empty()) return;
+  job.session = session();
   job.images = images_of_chunk(job.chunk, images_, regions_);
   const uint64_t samples = job.chunk.samples_with_stack();
   if (!finisher_.submit(std::move(job))) figures_.loss(Loss::ChunkQueueFull) += samples;
 }
 
-Session Recording::session_of_chunk() {
+// All chunks of a recording have one release, whatever becomes of the program's file meanwhile.
+const Session& Recording::session() {
+  if (!session_) session_ = named_session();
+  return *session_;
+}
+
+Session Recording::named_session() {
   Session session = options_.session;
   const auto image = images_.image(main_image());
   const std::string& comm = processes_.process(options_.main_pid).name;

@@ -85,7 +85,8 @@ class Recording final : public sampling::EventSink {
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
   void keep(uint64_t time_ns, ThreadRecord& record, uint32_t tid);
   void cut_chunk(uint64_t end_ns);
-  Session session_of_chunk();
+  const Session& session();
+  Session named_session();
   unwind::ImageId main_image();
   void name_in_chunk(const ThreadRecord& record, uint32_t tid);
 
@@ -111,6 +112,7 @@ class Recording final : public sampling::EventSink {
   uint64_t idle_threshold_ns_;
   uint32_t samples_until_size_check_ = 0;
   unwind::ImageId main_image_ = unwind::kNoImage;
+  std::optional<Session> session_;  // from the first chunk that has samples on
 };
 
 }  // namespace sentry_prof::recorder

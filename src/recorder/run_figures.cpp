@@ -18,11 +18,6 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
   figures.write_errors = std::move(finished.write_errors);
   figures.hottest = std::move(finished.hottest);
   figures.image_problems = images.problems();
-  for (unwind::ImageId id = 0; id < images.size(); ++id) {
-    const auto image = images.image(id);
-    if (image->cfi_error().empty()) continue;
-    figures.image_problems.push_back(image->path() + ": no unwinding: " + image->cfi_error());
-  }
   figures.sample.loss(Loss::RingFull) = figures.sampler.lost_samples;
   figures.sample.loss(Loss::Undecodable) = figures.sampler.undecodable_samples;
   figures.sample.loss(Loss::Duplicate) = figures.sampler.duplicate_samples;

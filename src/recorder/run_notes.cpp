@@ -28,33 +28,36 @@ bool promises_one_sample_a_period(const RunFigures& figures) {
 }
 
 bool is_far_too_few(double taken, double expected) {
-  return taken == 0 ? expected >= 1 : expected >= kFewSamples && taken < kExpectedShare * expected;
+  return expected >= kFewSamples && taken < kExpectedShare * expected;
 }
 
 // An event of a thread or process starts with a whole period (inherit_event() in
-// kernel/events/core.c), on each CPU, and its last period goes unseen. That may be its parent's:
-// when the one follows the other on a CPU, the kernel swaps their events rather than stopping them
-// (perf_event_context_sched_out()). So this is what ended threads may have cost at most.
+// kernel/events/core.c), on each CPU, and its last period goes unseen. Before Linux 6.13 that may
+// be its parent's (side_band_attr()). So this is what ended threads may have cost at most.
 bool threads_explain(const RunFigures& figures, double missing) {
   const double periods = static_cast<double>(figures.threads) * figures.setup.cpus;
   return missing <= periods;
 }
 
+std::string why_unseen(const RunFigures& figures) {
+  if (!threads_explain(figures, samples_expected(figures) - samples_taken(figures))) {
+    return "Probably the kernel's timer came late, as it does in a virtual machine whose host is "
+           "busy";
+  }
+  return fmt::format(
+      "A thread gets its first sample after {:.3g} ms on a CPU, those that end earlier get none, "
+      "and what starts many of them gets few (unless it was launched, on Linux 6.13 and newer). "
+      "Raise --frequency",
+      1e3 / figures.requested_hz);
+}
+
 std::string shortfall(const RunFigures& figures) {
-  if (!promises_one_sample_a_period(figures)) return "";
+  if (samples_taken(figures) == 0 || !promises_one_sample_a_period(figures)) return "";
   const double expected = samples_expected(figures), taken = samples_taken(figures);
   if (!is_far_too_few(taken, expected)) return "";
-  const std::string seen =
-      fmt::format("only {:.0f} % of the {:.2f} s of CPU time that the target used was seen: ",
-                  100 * taken / expected, static_cast<double>(figures.target_cpu_ns()) / 1e9);
-  if (!threads_explain(figures, expected - taken)) {
-    return seen +
-           "the kernel's timer came late, as it does in a virtual machine whose host is busy";
-  }
-  return seen + fmt::format(
-                    "a thread gets its first sample after {:.3g} ms on a CPU, those that end "
-                    "earlier get none, and what starts many of them gets few. Raise --frequency",
-                    1e3 / figures.requested_hz);
+  return fmt::format("only {:.0f} % of the {:.2f} s of CPU time that the target used was seen. {}",
+                     100 * taken / expected, static_cast<double>(figures.target_cpu_ns()) / 1e9,
+                     why_unseen(figures));
 }
 
 std::string nothing_taken(const RunFigures& figures) {
@@ -78,7 +81,9 @@ std::string nothing_taken(const RunFigures& figures) {
   if (figures.setup.kernel_excluded) {
     return "nothing was written: the target was never in its own code when a sample was due";
   }
-  return "nothing was written: no sample was taken";
+  if (!promises_one_sample_a_period(figures)) return "nothing was written: no sample was taken";
+  return fmt::format("nothing was written: no sample was taken in {:.2f} s of CPU time. {}",
+                     static_cast<double>(figures.target_cpu_ns()) / 1e9, why_unseen(figures));
 }
 
 std::string lost_records(const RunFigures& figures) {

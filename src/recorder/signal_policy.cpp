@@ -3,6 +3,8 @@
 #include "os/clock.h"
 
 #include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace sentry_prof::recorder {
 
@@ -10,6 +12,14 @@ namespace {
 // timeout(1) and some supervisors signal a process and then its group, microseconds apart: that is
 // one request, not an impatient second one.
 constexpr uint64_t kRepeat_ns = 100'000'000;
+
+// Its status is left for who waits for it.
+bool has_ended(int child_pid) {
+  siginfo_t end{};
+  return ::waitid(P_PID, static_cast<id_t>(child_pid), &end, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         end.si_pid == child_pid;
+}
+
 }  // namespace
 
 bool SignalPolicy::is_repeat(int signal) {
@@ -21,20 +31,26 @@ bool SignalPolicy::is_repeat(int signal) {
 }
 
 void SignalPolicy::pass_on(const os::SignalSet::Taken& signal) const {
-  if (!signal.is_from_terminal) ::kill(child_pid_, signal.number);
+  if (!signal.is_from_kernel) {
+    ::kill(child_pid_, signal.number);
+  } else if (signal.number == SIGHUP) {
+    // Where a terminal hangs up the kernel tells the session's leader alone, which we may be.
+    ::killpg(::getpgid(child_pid_), SIGHUP);
+  }
 }
 
 bool SignalPolicy::ends_recording() {
   while (const auto signal = signals_->take()) {
-    if (is_repeat(signal->number)) continue;
-    if (child_pid_ == kNoChild || has_passed_on_) {
-      ending_signal_ = signal->number;
-      return true;
+    if (signal->is_own || is_repeat(signal->number)) continue;
+    const bool is_first_for_child = child_pid_ != kNoChild && !has_passed_on_;
+    if (is_first_for_child || (child_pid_ != kNoChild && signal->number == SIGHUP)) {
+      pass_on(*signal);
+      has_passed_on_ = true;
     }
-    has_passed_on_ = true;
-    pass_on(*signal);
-    // Somebody wants an end, and the command cannot have heard.
-    if (!signal->is_from_terminal && signals_->is_ignored_by_children(signal->number)) {
+    // Ignored: somebody wants an end, and the command cannot have heard.
+    const bool is_ignored =
+        !signal->is_from_kernel && signals_->is_ignored_by_children(signal->number);
+    if (!is_first_for_child || signal->number == SIGHUP || is_ignored) {
       ending_signal_ = signal->number;
       return true;
     }
@@ -44,8 +60,11 @@ bool SignalPolicy::ends_recording() {
 
 void SignalPolicy::while_finishing() {
   while (const auto signal = signals_->take()) {
-    if (is_repeat(signal->number)) continue;
+    if (signal->is_own || is_repeat(signal->number)) continue;
     if (child_pid_ == kNoChild || ending_signal_ != 0) os::die_by_signal(signal->number);
+    // The command's end was its answer to the first one, or came just before it.
+    if (has_passed_on_ && has_ended(child_pid_)) os::die_by_signal(signal->number);
+    has_passed_on_ = true;
     pass_on(*signal);
   }
 }

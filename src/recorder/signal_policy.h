@@ -4,7 +4,8 @@
 // leaves at once. With a launched command the first one is the command's business: ^C reaches it by
 // the terminal, what was sent to us is passed on. A second one ends the recording, a third leaves.
 // The first ends the recording, too, if the command was started with it ignored (behind a shell's
-// '&').
+// '&'). SIGHUP is passed on, and ends the recording at once: nobody is there to send a second one.
+// Once the command has ended there is nobody to pass on to: of two signals the second leaves.
 // A command that goes on when its recording is over (--duration) still gets what is sent to us.
 #pragma once
 

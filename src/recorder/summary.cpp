@@ -176,8 +176,10 @@ std::string problem_lines(const RunFigures& figures, bool is_verbose) {
   const auto& problems = figures.image_problems;
   if (problems.empty()) return "";
   if (!is_verbose) {
-    return fmt::format("  note      {} mapped file{} could not be read (-v tells which)\n",
-                       problems.size(), problems.size() == 1 ? "" : "s");
+    return fmt::format(
+        "  note      {} mapped file{} could not be read, or not {} unwind tables (-v tells "
+        "which)\n",
+        problems.size(), problems.size() == 1 ? "" : "s", problems.size() == 1 ? "its" : "their");
   }
   std::string text;
   for (size_t i = 0; i < std::min(kShownProblems, problems.size()); ++i) {
@@ -222,8 +224,9 @@ std::string verbose_lines(const RunFigures& figures) {
       "  set-up    {}, {} bytes of stack, {} KiB of ring on each of {} CPU{}, {} thread{} "
       "attached\n"
       "  self      {:.1f} us a sample, of it {:.1f} us unwinding; {} wake-ups; {} MiB at most\n",
-      figures.setup.event_name, figures.setup.stack_bytes, figures.setup.ring_bytes_per_cpu / 1024,
-      figures.setup.cpus, figures.setup.cpus == 1 ? "" : "s", figures.setup.threads_attached,
+      printable_utf8(figures.setup.event_name), figures.setup.stack_bytes,
+      figures.setup.ring_bytes_per_cpu / 1024, figures.setup.cpus,
+      figures.setup.cpus == 1 ? "" : "s", figures.setup.threads_attached,
       figures.setup.threads_attached == 1 ? "" : "s",
       figures.samples_written == 0
           ? 0.0

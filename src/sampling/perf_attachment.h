@@ -40,7 +40,7 @@ class PerfAttachment {
   // TwoEvents is the rule. OneEvent needs half the descriptors.
   enum class EventLayout { TwoEvents, OneEvent };
 
-  Result<void> prepare();
+  Result<void> prepare(bool target_is_launched);
   Result<void> open_rings_on_online_cpus();
   void describe_setup();
   ThreadAttrs thread_attrs(EventLayout layout) const;

@@ -73,6 +73,12 @@ perf_event_attr side_band_attr(const EventChoices& choices) {
   // Never sampled; the kernel wants these whenever the bits of sample_type are set.
   attr.sample_regs_user = user_register_mask();
   attr.sample_stack_user = 8;
+  // When a thread follows its parent on a CPU, the kernel swaps their contexts of events rather
+  // than stopping them (perf_event_context_sched_out() in kernel/events/core.c): the parent's
+  // unfinished period goes to the child and ends with it, so that what starts many short processes
+  // is hardly sampled. Since Linux 6.13 a context with an inherited event that has this bit is not
+  // swapped (nr_no_switch_fast). On this event, which takes no samples, it changes no record.
+  if (choices.keeps_periods) attr.sample_type |= PERF_SAMPLE_READ;
   add_side_band(attr, choices);
   return attr;
 }

@@ -25,6 +25,7 @@ struct EventChoices {
   bool has_switches = true;            // Linux 4.3
   bool inherits_threads_only = false;  // Linux 5.13
   bool counts_lost = true;             // Linux 6.0
+  bool keeps_periods = true;           // a parent keeps its period: Linux 6.13
 };
 
 // What read(2) gives of a sampling event, summed up over all threads and processes that inherited

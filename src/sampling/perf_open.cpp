@@ -90,6 +90,7 @@ bool give_up_something(EventChoices& choices, int error_number, bool is_sampling
     return true;
   }
   if (!is_unknown_flag(error_number)) return false;
+  if (choices.keeps_periods && !is_sampling) return !(choices.keeps_periods = false);
   if (choices.counts_lost && is_sampling) return !(choices.counts_lost = false);
   if (choices.has_build_ids && !is_sampling) return !(choices.has_build_ids = false);
   if (choices.inherits_threads_only) return !(choices.inherits_threads_only = false);

@@ -16,8 +16,9 @@ namespace sentry_prof::sampling {
 os::Fd open_event(const perf_event_attr& attr, pid_t tid, int cpu);
 
 // Tries on this process what the kernel lets us have, and gives up what it may refuse: kernel mode,
-// the cycles counter, counts of losses, build ids, inheriting by threads only, context switches.
-// PermissionDenied, Unsupported or InvalidArgument with advice if nothing is left to give up.
+// the cycles counter, counts of losses, build ids, periods of parents, inheriting by threads only,
+// context switches. PermissionDenied, Unsupported or InvalidArgument with advice if nothing is left
+// to give up.
 Result<EventChoices> probe_choices(EventChoices wanted);
 
 // Why an event on a thread of `pid` could not be opened, though one on this process could.

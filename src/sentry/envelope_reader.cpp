@@ -86,6 +86,7 @@ std::optional<EnvelopeHeader> EnvelopeReader::header() {
   bool is_event_id_seen = false;
   for (JsonString key; reader.next_member(key);) {
     if (!key.is("event_id")) {
+      header.has_type = header.has_type || key.is("type");
       reader.skip_value();
       continue;
     }

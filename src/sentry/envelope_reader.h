@@ -17,6 +17,7 @@ struct EnvelopeHeader {
   size_t offset = 0;  // of its '{'
   std::optional<JsonString> event_id;
   size_t event_id_offset = 0;
+  bool has_type = false;  // as an item's header has; the server does not mind
 };
 
 struct EnvelopeItem {

@@ -48,7 +48,9 @@ void FactGatherer::begin_list(ShapeKind kind, size_t rest_bytes) {
   if (kind == ShapeKind::Image) facts_.images.reserve(kFewImages + rest_bytes / kImageBytes);
   if (kind != ShapeKind::Sample) return;
   facts_.samples.reserve(rest_bytes / kSampleBytes + 1);
-  facts_.threads.reserve(rest_bytes / kSampleBytes + 1);  // at worst each sample is of another
+  // At worst each sample is of another.
+  most_sampled_threads_ = facts_.threads.size() + rest_bytes / kSampleBytes + 1;
+  facts_.threads.reserve(most_sampled_threads_);
 }
 
 void FactGatherer::begin_stacks(size_t rest_bytes) {
@@ -286,7 +288,7 @@ void FactGatherer::note_number_form(const Scalar& scalar) {
 std::string_view FactGatherer::number_id(const Scalar& scalar) {
   note_number_form(scalar);
   std::string_view text = scalar.kind == JsonKind::String ? kept(scalar.string) : scalar.number;
-  if (text.empty()) text = facts_.resolved.emplace_back(std::to_string(scalar.unsigned_value));
+  if (text.empty()) text = keep(std::to_string(scalar.unsigned_value));
   if (text.starts_with('+')) text.remove_prefix(1);
   text.remove_prefix(std::min(text.find_first_not_of('0'), text.size() - 1));
   return text;
@@ -294,7 +296,19 @@ std::string_view FactGatherer::number_id(const Scalar& scalar) {
 
 std::string_view FactGatherer::kept(const JsonString& string) {
   if (!string.has_escapes) return string.raw;
-  return facts_.resolved.emplace_back(string.text(buffer_));
+  return keep(string.text(buffer_));
+}
+
+// Many short texts share a block, which never grows beyond what was reserved: views stay good.
+std::string_view FactGatherer::keep(std::string_view text) {
+  constexpr size_t kBlockBytes = 4096;
+  auto& blocks = facts_.resolved;
+  if (blocks.empty() || blocks.back().capacity() - blocks.back().size() < text.size()) {
+    blocks.emplace_back().reserve(std::max(kBlockBytes, text.size()));
+  }
+  std::string& block = blocks.back();
+  block += text;
+  return std::string_view(block).substr(block.size() - text.size());
 }
 
 uint32_t FactGatherer::thread_index(std::string_view id) {
@@ -302,6 +316,8 @@ uint32_t FactGatherer::thread_index(std::string_view id) {
     facts_.threads[last_thread_].has_samples = true;
     return last_thread_;
   }
+  // More than samples that have all their fields: the list is refused, and nobody asks for threads.
+  if (threads_.size() >= most_sampled_threads_ && threads_.count(id) == 0) return last_thread_;
   const auto next = static_cast<uint32_t>(facts_.threads.size());
   const auto [place, is_new] = threads_.try_emplace(id, next);
   if (is_new) facts_.threads.push_back({id, false, false, 0});
@@ -321,6 +337,9 @@ void FactGatherer::take_thread_metadata(const JsonString& id, size_t offset) {
 }
 
 void FactGatherer::end_profile(const Shape& shape, uint32_t present, size_t offset) {
+  facts_.is_android_format =
+      facts_.platform == "android" &&
+      (!is_present(shape, present, "version") || is_present(shape, present, "sampled_profile"));
   facts_.has_debug_meta = is_present(shape, present, "debug_meta");
   if (!facts_.has_debug_meta && is_one_of(facts_.platform, {"cocoa", "native", "rust"})) {
     reporter_.report("debug-meta-missing", offset, [&] {

@@ -48,6 +48,7 @@ class FactGatherer {
   void judge_version();
   void note_number_form(const Scalar& scalar);
   std::string_view kept(const JsonString& string);
+  std::string_view keep(std::string_view text);
   std::string_view number_id(const Scalar& scalar);
   uint32_t thread_index(std::string_view id);
   std::string_view text_of(const Scalar& scalar) { return scalar.string.text(buffer_); }
@@ -61,6 +62,7 @@ class FactGatherer {
   std::unordered_map<std::string_view, uint32_t> threads_;
   uint32_t last_thread_ = 0;
   size_t most_threads_ = 0;
+  size_t most_sampled_threads_ = SIZE_MAX;
   SampleFact sample_;
   FrameFact frame_;
   std::string version_;

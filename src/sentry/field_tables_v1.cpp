@@ -43,6 +43,7 @@ constexpr Field kTransactionFields[] = {
 };
 constexpr Shape kTransaction{ShapeKind::Transaction, kTransactionFields, "v1-transaction"};
 
+// Relay's field has a default: a value without a time stands at the start.
 constexpr Field kValueFields[] = {
     optional_field("elapsed_since_start_ns", Form::UnsignedOrText, "measurement-value"),
     required("value", Form::NumberOrText, "measurement-value"),

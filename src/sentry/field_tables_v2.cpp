@@ -53,6 +53,7 @@ constexpr Field kTopFields[] = {
     optional_field("debug_meta", Form::Object, "debug-meta", Slot::Nowhere, &kDebugMetaShape),
     optional_field("measurements", Form::Map, "measurement", Slot::Nowhere, &kMeasurement),
     required("profile", Form::Object, "profile", Slot::Nowhere, &kData),
+    documented("sampled_profile", Form::Anything, {}),  // Android's own format has it
 };
 
 }  // namespace

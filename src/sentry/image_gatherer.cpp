@@ -85,7 +85,6 @@ void ImageGatherer::take(Slot slot, const Scalar& scalar) {
       break;
     case Slot::ImageSize:
       image_.image_size = scalar.unsigned_value;
-      image_.has_size = true;
       break;
     default:
       break;

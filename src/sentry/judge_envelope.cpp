@@ -124,6 +124,7 @@ class EnvelopeJudge {
   size_t profiles_ = 0, chunks_ = 0;
   std::optional<ItemPlace> second_;  // profile or chunk
   std::optional<LinkedProfile> profile_;
+  bool has_transaction_ = false;  // also one that was not looked at
   std::optional<LinkedTransaction> transaction_;
 };
 
@@ -133,7 +134,7 @@ ItemPlace place_of(const EnvelopeItem& item) {
 
 void EnvelopeJudge::add_of_header(std::string_view rule, const EnvelopeItem& item,
                                   std::string_view key, std::string message) {
-  add(rule, place_of(item).header("/" + std::string(key)),
+  add(rule, place_of(item).header(fmt::format("/{}", key)),
       member_offset(text_, item.header_offset, key), std::move(message));
 }
 
@@ -145,7 +146,12 @@ void EnvelopeJudge::tell_fault(const EnvelopeFault& fault) {
     case EnvelopePart::EventId:
       return add("envelope-event-id-form", "/header/event_id", fault.offset, fault.what);
     case EnvelopePart::ItemHeader:
-      return add("envelope-item-header", item, fault.offset, fault.what);
+      return add("envelope-item-header", item, fault.offset,
+                 header_.has_type && fault.item == 0
+                     ? fault.what +
+                           "; the file begins with an item's header: put an envelope's "
+                           "header, {} will do, on a line of its own in front of it"
+                     : fault.what);
     case EnvelopePart::LengthTooSmall:
       return add("envelope-length-short", item + "/length",
                  member_offset(text_, fault.offset, "length"), fault.what);
@@ -162,6 +168,7 @@ void EnvelopeJudge::judge_item(const EnvelopeItem& item) {
         "no length: the payload ends at the first newline");
   }
   if (kind == ItemKind::V1 || kind == ItemKind::V2) count_profile(item);
+  if (kind == ItemKind::Transaction) has_transaction_ = true;
   if (!judge_size(item, kind)) return;
   switch (kind) {
     case ItemKind::V1:
@@ -198,7 +205,7 @@ void EnvelopeJudge::count_profile(const EnvelopeItem& item) {
 
 ProfileFacts EnvelopeJudge::judge_payload(const EnvelopeItem& item, ValidatedKind kind) {
   problems_.set_base(place_of(item).payload(), item.payload_offset);
-  ProfileFacts facts = judge_profile_(item.payload, kind, options_, problems_, summary_);
+  ProfileFacts facts = judge_profile_(item.payload, kind, problems_, summary_);
   problems_.set_base({}, 0);
   return facts;
 }
@@ -274,7 +281,13 @@ void EnvelopeJudge::judge_transaction(const LinkedTransaction& transaction) {
         fmt::format("{} is missing", facts.has_start ? "timestamp" : "start_timestamp"));
     return;
   }
-  if (!facts.start_s || !facts.end_s) return;
+  if (!facts.start_s || !facts.end_s) {
+    const bool is_start = !facts.start_s;
+    add("transaction-time", place.payload(is_start ? "/start_timestamp" : "/timestamp"),
+        place.payload_offset + (is_start ? facts.start_offset : facts.end_offset),
+        "this is neither a Unix time in seconds nor RFC 3339 text");
+    return;
+  }
   const double lasts_s = *facts.end_s - *facts.start_s;
   if (lasts_s < 0) {
     add("transaction-time", place.payload("/timestamp"), place.payload_offset + facts.end_offset,
@@ -304,7 +317,7 @@ void EnvelopeJudge::judge_items_together() {
   judge_numbers();
   if (profiles_ == 0) return;
   if (!transaction_) {
-    if (profile_ && profile_->is_sampled) {
+    if (profile_ && profile_->is_sampled && !has_transaction_) {
       add("envelope-transaction-missing", profile_->place.header(), profile_->place.header_offset,
           "no transaction comes with this profile: the server drops it");
     }
@@ -359,6 +372,60 @@ bool is_one_of(const JsonString& key, const std::string_view (&keys)[N]) {
                      [&key](std::string_view candidate) { return key.is(candidate); });
 }
 
+// A header is far shorter; a longer line is a profile's.
+constexpr size_t kLongestHeader = 64U << 10;
+
+// A line that may be the header of an envelope or of an item.
+struct HeaderLine {
+  bool is_whole = false;        // an object and nothing else
+  bool has_type = false;        // a string
+  bool has_known_type = false;  // of Sentry's items
+};
+
+HeaderLine read_header_line(std::string_view line) {
+  HeaderLine found;
+  JsonReader reader(line);
+  if (reader.peek() != JsonKind::Object) return found;
+  reader.begin_object();
+  for (JsonString key; reader.next_member(key);) {
+    JsonString type;
+    if (!key.is("type") || !reader.try_string(type)) {
+      reader.skip_value();
+      continue;
+    }
+    found.has_type = true;
+    found.has_known_type = kind_of(type) != ItemKind::Unknown;
+  }
+  found.is_whole =
+      !reader.failed() && line.find_first_not_of(" \t\r", reader.offset()) == line.npos;
+  return found;
+}
+
+// Items tell themselves by their type, which profiles have not. Where the first line is not what an
+// envelope begins with, more is asked of the second: images in a profile have types, too.
+bool is_header_and_item(const HeaderLine& first, const HeaderLine& second, std::string_view rest) {
+  if (first.is_whole && second.has_type) return true;
+  if (second.is_whole && second.has_known_type) return true;
+  const bool is_header_forgotten = first.is_whole && first.has_known_type;
+  return is_header_forgotten && rest.find_first_not_of(" \t\r\n") != rest.npos;
+}
+
+bool has_header_keys(std::string_view text) {
+  JsonReader reader(text);
+  if (reader.peek() != JsonKind::Object) return false;
+  reader.begin_object();
+  bool has_event_id = false;
+  for (JsonString key; reader.next_member(key); reader.skip_value()) {
+    if (is_one_of(key, kProfileKeys)) return false;
+    if (is_one_of(key, kHeaderKeys)) return true;
+    has_event_id = has_event_id || key.is("event_id");
+  }
+  // An envelope without items; or a line that tells nothing: is there an item behind it?
+  if (reader.failed() || has_event_id) return !reader.failed();
+  const size_t next = text.find_first_not_of(" \t\r\n", reader.offset());
+  return next != text.npos && text[next] == '{';
+}
+
 }  // namespace
 
 void judge_envelope(std::string_view text, const ValidateOptions& options,
@@ -373,17 +440,15 @@ void judge_envelope(std::string_view text, const ValidateOptions& options,
 }
 
 bool looks_like_envelope(std::string_view text) {
-  JsonReader reader(text);
-  if (reader.peek() != JsonKind::Object) return false;
-  reader.begin_object();
-  for (JsonString key; reader.next_member(key); reader.skip_value()) {
-    if (is_one_of(key, kProfileKeys)) return false;
-    if (is_one_of(key, kHeaderKeys)) return true;
+  const size_t line_end = text.substr(0, kLongestHeader).find('\n');
+  if (line_end != text.npos) {
+    const std::string_view rest = text.substr(line_end + 1);
+    const HeaderLine first = read_header_line(text.substr(0, line_end));
+    const HeaderLine second =
+        read_header_line(rest.substr(0, std::min(kLongestHeader, rest.find('\n'))));
+    if (is_header_and_item(first, second, rest)) return true;
   }
-  // A line that tells nothing: is there an item behind it?
-  if (reader.failed()) return false;
-  const size_t next = text.find_first_not_of(" \t\r\n", reader.offset());
-  return next != text.npos && text[next] == '{';
+  return has_header_keys(text);
 }
 
 }  // namespace sentry_prof::sentry

@@ -12,16 +12,17 @@ namespace sentry_prof::sentry {
 // pointers are those within `payload`: the problem list is told where that stands. Adds to
 // `summary`. The item's size has been judged.
 using JudgeProfile = ProfileFacts (*)(std::string_view payload, ValidatedKind declared,
-                                      const ValidateOptions& options, ProblemList& problems,
-                                      ProfileSummary& summary);
+                                      ProblemList& problems, ProfileSummary& summary);
 
 // Rules of the envelope and of its items. Memory beside what `judge_profile` needs: bounded.
 void judge_envelope(std::string_view text, const ValidateOptions& options,
                     JudgeProfile judge_profile, ProblemList& problems, ProfileSummary& summary);
 
-// Is this an envelope, rather than a profile? Its first object has none of a profile's keys; it has
-// one that only an envelope's header has, or another object behind it. Reads up to the first key
-// that tells. Any bytes are fine.
+// Is this an envelope, rather than a profile? Also one that the server refuses as such: behind the
+// first line stands an item's header, or the first line is one. Else its first object has none of a
+// profile's keys; it has one that only an envelope's header has, or another object behind it. Reads
+// two lines, of which headers are no longer than 64 KiB, and up to the first key that tells. Any
+// bytes are fine.
 bool looks_like_envelope(std::string_view text);
 
 }  // namespace sentry_prof::sentry

@@ -114,7 +114,7 @@ void judge_addresses(const ProfileFacts& facts, std::string_view text, ImageSpac
       "frame-image", first, "instruction_addr",
       fmt::format("the addresses of {} of {} frames, this one first, lie in no image: Sentry "
                   "cannot symbolicate them",
-                  outside, facts.frames.size()));
+                  outside, facts.frame_count));
   std::move(reports).report();
 }
 

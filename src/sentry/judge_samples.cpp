@@ -10,6 +10,9 @@ namespace sentry_prof::sentry {
 
 namespace {
 
+// 30 million years: sums of it stay finite, as what is between the ends of a double does not.
+constexpr double kLongestDuration_s = 1e15;
+
 double duration_s(const ProfileFacts& facts) {
   if (facts.samples.empty()) return 0;
   const bool is_v1 = facts.kind == ValidatedKind::V1;
@@ -18,7 +21,7 @@ double duration_s(const ProfileFacts& facts) {
       [is_v1](const SampleFact& a, const SampleFact& b) {
         return is_v1 ? a.elapsed_ns < b.elapsed_ns : a.timestamp_s < b.timestamp_s;
       });
-  if (!is_v1) return newest->timestamp_s - oldest->timestamp_s;
+  if (!is_v1) return std::min(newest->timestamp_s - oldest->timestamp_s, kLongestDuration_s);
   return static_cast<double>(newest->elapsed_ns - oldest->elapsed_ns) / 1e9;
 }
 

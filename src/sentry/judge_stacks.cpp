@@ -13,21 +13,17 @@ namespace {
 // Relay cuts addresses of arm64's pointer authentication with this mask, on 36 bits.
 constexpr uint64_t kCocoaMask = 0xFFFFFFFFF;
 
-bool has_missing_frame(const StackFact& stack, size_t frames) {
-  return stack.has_missing_frame || (!stack.is_empty && stack.largest_frame >= frames);
-}
-
 void judge_frame_indices(const ProfileFacts& facts, ElementReports& reports) {
   for (size_t i = 0; i < facts.stacks.size(); ++i) {
-    if (!has_missing_frame(facts.stacks[i], facts.frames.size())) continue;
+    if (!facts.stacks[i].has_missing_frame) continue;
     if (!reports.takes("stack-frame")) continue;
     const uint32_t largest = facts.stacks[i].largest_frame;
     reports.add("stack-frame", i, {},
                 largest == StackFact::kLargestIndex
                     ? fmt::format("this stack names a frame that does not exist: there are {}",
-                                  facts.frames.size())
+                                  facts.frame_count)
                     : fmt::format("this stack names frame {}, there are {}, counted from 0",
-                                  largest, facts.frames.size()));
+                                  largest, facts.frame_count));
   }
 }
 
@@ -46,10 +42,10 @@ void tell_first(const ProfileFacts& facts, ElementReports& reports, std::string_
                 std::string_view member, std::string_view what, Predicate is_affected) {
   const auto first = std::find_if(facts.frames.begin(), facts.frames.end(), is_affected);
   if (first == facts.frames.end() || !reports.takes(rule)) return;
-  reports.add(rule, static_cast<size_t>(first - facts.frames.begin()), member,
-              fmt::format("{} of {} frames, this one first, {}",
-                          std::count_if(first, facts.frames.end(), is_affected),
-                          facts.frames.size(), what));
+  reports.add(
+      rule, static_cast<size_t>(first - facts.frames.begin()), member,
+      fmt::format("{} of {} frames, this one first, {}",
+                  std::count_if(first, facts.frames.end(), is_affected), facts.frame_count, what));
 }
 
 // Without images Sentry does not symbolicate: names stay as they are.
@@ -81,7 +77,7 @@ void judge_cut_addresses(const ProfileFacts& facts, ElementReports& reports) {
 
 void summarize(const ProfileFacts& facts, ProfileSummary& summary) {
   summary.stacks += facts.stacks.size();
-  summary.frames += facts.frames.size();
+  summary.frames += facts.frame_count;
   for (const FrameFact& frame : facts.frames) {
     summary.frames_with_function += frame.has_function ? 1U : 0U;
     summary.frames_with_line += frame.has_line ? 1U : 0U;
@@ -101,7 +97,7 @@ void judge_stacks(const ProfileFacts& facts, std::string_view text, ProblemList&
     if (facts.frames_are_typed) judge_frame_indices(facts, stacks);
   }
   if (facts.frames_are_typed) {
-    if (facts.frames.empty()) frames.add_whole("frames-empty", "there are no frames");
+    if (facts.frame_count == 0) frames.add_whole("frames-empty", "there are no frames");
     judge_empty_frames(facts, frames);
     judge_symbolication(facts, frames);
     judge_cut_addresses(facts, frames);

@@ -70,6 +70,13 @@ void ProblemList::count(std::string_view rule_id, uint64_t how_many) {
   if (is_noted(rule)) counts_of(rule).unlisted += how_many;
 }
 
+ProblemList::Mark ProblemList::mark() const { return {entries_.size(), counts_}; }
+
+void ProblemList::go_back_to(const Mark& mark) {
+  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(mark.entries), entries_.end());
+  counts_ = mark.counts;
+}
+
 void ProblemList::set_base(std::string pointer_prefix, size_t offset_bytes) {
   pointer_prefix_ = std::move(pointer_prefix);
   base_bytes_ = offset_bytes;
@@ -91,10 +98,13 @@ void ProblemList::judge(ValidationReport& report) const {
     if (is_against_documents(rule) && rule.documents == DocumentsEffect::Must) {
       report.documents.valid = false;
     }
+    if (rule.relay == RelayEffect::Unknown && is_against_relay(rule)) report.relay.is_known = false;
     if (rule.relay != RelayEffect::Refuses || !is_against_relay(rule)) continue;
     if (first_refused == nullptr || rule.stage < first_refused->stage) first_refused = &rule;
   }
-  if (first_refused != nullptr) refuse(*first_refused, report.relay);
+  if (first_refused == nullptr) return;
+  report.relay.is_known = true;
+  refuse(*first_refused, report.relay);
 }
 
 void ProblemList::locate(std::string_view text, std::vector<Problem>& problems) {

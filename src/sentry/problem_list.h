@@ -27,6 +27,11 @@ class ProblemList {
   // More of a rule, without text.
   void count(std::string_view rule_id, uint64_t how_many = 1);
 
+  // What has been added since a mark can be taken back.
+  struct Mark;
+  Mark mark() const;
+  void go_back_to(const Mark& mark);
+
   // Offsets and pointers of what is added from here on are relative to these (an item of an
   // envelope).
   void set_base(std::string pointer_prefix, size_t offset_bytes);
@@ -60,6 +65,11 @@ class ProblemList {
   std::vector<Counts> counts_;  // by the rule's place in all_rules()
   std::string pointer_prefix_;
   size_t base_bytes_ = 0;
+};
+
+struct ProblemList::Mark {
+  size_t entries;
+  std::vector<Counts> counts;
 };
 
 }  // namespace sentry_prof::sentry

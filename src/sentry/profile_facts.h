@@ -36,7 +36,7 @@ struct StackFact {
 
   uint32_t largest_frame : 30 = 0;
   bool is_empty : 1 = true;
-  bool has_missing_frame : 1 = false;  // set once the number of frames is known
+  bool has_missing_frame : 1 = false;  // set once all frames have been counted
 };
 
 struct FrameFact {
@@ -49,14 +49,11 @@ struct ImageFact {
   std::string_view type;
   std::optional<uint64_t> image_addr;
   uint64_t image_size = 0;
-  bool has_size = false;
   std::optional<Uuid> debug_id;
 };
 
 struct ProfileFacts {
   ValidatedKind kind = ValidatedKind::Unknown;
-  // The text could be read as far as its end, and every field has its type. The judges of meaning run all the same on what is there.
-  bool is_typed = false;
   // The text could be read as far as its end.
   bool is_whole = false;
   // The list is there, it and its elements have their types. If not, its vector below is empty or has gaps.
@@ -67,6 +64,7 @@ struct ProfileFacts {
   uint64_t relative_start_ns = 0, relative_end_ns = 0;                    // V1: transaction
   std::optional<std::string_view> active_thread_id;                       // V1
   bool has_debug_meta = false;
+  bool is_android_format = false;  // the server's older one for Android, with fields of its own
 
   std::vector<SampleFact> samples;
   std::vector<ThreadFact> threads;
@@ -83,7 +81,7 @@ struct ProfileFacts {
   // reading that array once more.
   size_t samples_offset = 0, stacks_offset = 0, frames_offset = 0;
 
-  // What is written with escapes, resolved; views above may point here.
+  // What is written with escapes, resolved: blocks that do not grow, since views above point into them.
   std::deque<std::string> resolved;
 };
 

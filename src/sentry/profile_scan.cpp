@@ -408,7 +408,6 @@ void ProfileScan::finish() {
     tell_fault(*reader_.fault());
     return;
   }
-  facts_.is_typed = reporter_.refusals() == 0;
   find_missing_frames();
   const size_t rest = text_.find_first_not_of(" \t\r\n", reader_.offset());
   if (rest == text_.npos) return;

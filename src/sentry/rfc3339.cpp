@@ -6,8 +6,8 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-// int64 nanoseconds end in April of that year.
-constexpr int kLastYear = 2261;
+// The end of 2261: int64 nanoseconds end in April of the next year.
+constexpr int64_t kLastUnix_s = 9'214'646'399;
 
 class TimeReader {
  public:
@@ -31,13 +31,13 @@ class TimeReader {
   }
 
   // ".5", ".123456789123": in ns.
-  int64_t fraction_ns() {
+  uint32_t fraction_ns() {
     if (!rest_.starts_with('.')) return 0;
     rest_.remove_prefix(1);
     if (!next_is_digit()) return ok_ = false, 0;
-    int64_t ns = 0;
-    int64_t unit_ns = 100'000'000;
-    for (; next_is_digit(); unit_ns /= 10) ns += take_digit() * unit_ns;
+    uint32_t ns = 0;
+    uint32_t unit_ns = 100'000'000;
+    for (; next_is_digit(); unit_ns /= 10) ns += static_cast<uint32_t>(take_digit()) * unit_ns;
     return ns;
   }
 
@@ -70,7 +70,7 @@ class TimeReader {
 
 }  // namespace
 
-std::optional<uint64_t> parse_rfc3339(std::string_view text) {
+std::optional<Rfc3339Time> read_rfc3339(std::string_view text) {
   namespace calendar = std::chrono;
   TimeReader reader(text);
   const int year = reader.digits(4);
@@ -84,17 +84,22 @@ std::optional<uint64_t> parse_rfc3339(std::string_view text) {
   const int minute = reader.digits(2);
   reader.one_of(":");
   const int second = reader.digits(2);
-  const int64_t fraction_ns = reader.fraction_ns();
+  const uint32_t fraction_ns = reader.fraction_ns();
   const int64_t offset_s = reader.offset_s();
   const calendar::year_month_day date{calendar::year(year),
                                       calendar::month(static_cast<unsigned>(month)),
                                       calendar::day(static_cast<unsigned>(day))};
-  const bool is_real = date.ok() && hour <= 23 && minute <= 59 && second <= 60 && year <= kLastYear;
+  const bool is_real = date.ok() && hour <= 23 && minute <= 59 && second <= 60;
   if (!reader.ended_well() || !is_real) return std::nullopt;
   const int64_t days = calendar::sys_days(date).time_since_epoch().count();
   const int64_t unix_s = days * 86'400 + (hour * 60 + minute) * 60 + second - offset_s;
-  if (unix_s < 0) return std::nullopt;
-  return static_cast<uint64_t>(unix_s * 1'000'000'000 + fraction_ns);
+  return Rfc3339Time{unix_s, fraction_ns};
+}
+
+std::optional<uint64_t> parse_rfc3339(std::string_view text) {
+  const std::optional<Rfc3339Time> time = read_rfc3339(text);
+  if (!time || time->unix_s < 0 || time->unix_s > kLastUnix_s) return std::nullopt;
+  return static_cast<uint64_t>(time->unix_s) * 1'000'000'000 + time->ns;
 }
 
 }  // namespace sentry_prof::sentry

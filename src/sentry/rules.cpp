@@ -19,7 +19,8 @@ std::span<const Rule> field_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all;
     for (const std::span<const Rule> part :
-         {json_rules(), document_rules(), v1_rules(), v2_rules(), image_rules()}) {
+         {json_rules(), document_rules(), measurement_rules(), v1_rules(), v1_transaction_rules(),
+          v2_rules(), image_rules()}) {
       append(all, part);
     }
     return all;

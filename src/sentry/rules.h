@@ -15,6 +15,7 @@ enum class RelayEffect : uint8_t {
   Refuses,  // the profile is lost, with `reason`
   Loses,    // accepted, but part of it is dropped or misread
   Accepts,
+  Unknown,  // judged by rules of the server's that are not known here
 };
 
 // What the published documents say of it.
@@ -24,7 +25,10 @@ enum class DocumentsEffect : uint8_t {
   Silent,  // nothing, or it is allowed
 };
 
-// Relay's order of checks: of several broken rules the one with the lowest stage gives the reason.
+// Relay's order of checks: of several broken rules the one with the lowest stage gives the reason, and within a stage the
+// one that comes first in all_rules(). Two choices are ours, as no source settles them: an envelope with two V1 profiles of
+// which one is broken has the reason of the broken one (profiles are read before their number is judged), and a chunk with
+// another platform than its item's header and without a version has that of the platform.
 enum class RelayStage : uint8_t {
   Http,                 // the envelope is refused whole
   ItemSize,             // before parsing

@@ -6,6 +6,9 @@ namespace sentry_prof::sentry {
 namespace {
 
 constexpr std::string_view kSilent = "The documents say nothing of it.";
+constexpr std::string_view kTransactionRefused =
+    "Refuses the transaction, and its profile with it. The name of the reason is unverified: no "
+    "server was seen to give it.";
 constexpr std::string_view kEnvelopes = "Envelopes: serialization format";
 
 constexpr Rule kRules[] = {
@@ -170,7 +173,9 @@ constexpr Rule kRules[] = {
         .documents = DocumentsEffect::Silent,
         .is_mended_by_upload = false,
         .title = "An envelope holds one profile.",
-        .server = "Keeps one profile at most and throws away what is more.",
+        .server =
+            "Keeps one profile at most and throws away what is more; the newest servers refuse "
+            "the whole envelope (HTTP 413).",
         .published = kSilent,
         .mend = "Send each profile in an envelope of its own, with its own transaction.",
         .source = "Relay, processing of profiles",
@@ -270,7 +275,8 @@ constexpr Rule kRules[] = {
         .is_mended_by_upload = false,
         .title = "A V1 profile comes with its transaction.",
         .server = "Drops the profile, older servers without a word; only a profile whose item "
-                  "header has sampled:false comes alone.",
+                  "header has sampled:false comes alone. The name of the reason is unverified: "
+                  "no server was seen to give it for that.",
         .published = "A V1 profile is sent in the envelope of its transaction.",
         .mend = "Put the transaction into the same envelope, or write V2 chunks: they need "
                 "none.",
@@ -305,7 +311,7 @@ constexpr Rule kRules[] = {
         .documents = DocumentsEffect::Must,
         .is_mended_by_upload = false,
         .title = "A transaction's payload is a JSON object.",
-        .server = "Refuses the transaction, and its profile with it.",
+        .server = kTransactionRefused,
         .published = "Payloads of transactions are JSON objects.",
         .mend = "Repair the JSON at the place told.",
         .source = "Relay, processing of transactions",
@@ -321,7 +327,7 @@ constexpr Rule kRules[] = {
         .documents = DocumentsEffect::Must,
         .is_mended_by_upload = false,
         .title = "A transaction has contexts.trace with trace_id and span_id.",
-        .server = "Refuses the transaction, and its profile with it.",
+        .server = kTransactionRefused,
         .published = "contexts.trace with trace_id (32 hex digits) and span_id (16) is required.",
         .mend = "Write contexts.trace with the profile's trace_id and a random span_id.",
         .source = "Relay, validation of transactions",
@@ -339,9 +345,9 @@ constexpr Rule kRules[] = {
         .is_mended_by_upload = false,
         .title = "A transaction has start_timestamp and timestamp, and does not end before it "
                  "starts.",
-        .server = "Refuses the transaction, and its profile with it.",
+        .server = kTransactionRefused,
         .published = "start_timestamp and timestamp are required: Unix times in seconds, or RFC "
-                     "3339 text.",
+                     "3339 text (without an offset: UTC).",
         .mend = "Write both; timestamp is the end.",
         .source = "Relay, validation of transactions",
         .breaks = R"("start_timestamp": 1768478401.0, "timestamp": 1768478400.0)",

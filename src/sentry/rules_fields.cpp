@@ -19,7 +19,9 @@ constexpr Rule kRules[] = {
         .is_mended_by_upload = false,
         .title = "The version is there and is that of the format: \"1\" for a profile, \"2\" for a "
                  "chunk.",
-        .server = "Takes the profile for one of a format that it does not know and drops it.",
+        .server =
+            "Takes the profile for one of a format that it does not know and drops it; of the "
+            "platform \"android\" for Android's own format: see android-format.",
         .published = "version is required: \"1\" in Sample Format V1, \"2\" in V2.",
         .mend = "Add \"version\": \"1\" to a profile with event_id and transaction, \"version\": "
                 "\"2\" to a chunk with profiler_id and chunk_id. If the version is right, the "
@@ -43,6 +45,26 @@ constexpr Rule kRules[] = {
         .source = "Sample Format V1 and V2: version",
         .breaks = R"("version": 2)",
         .holds = R"("version": "2")",
+    },
+    {
+        .id = "android-format",
+        .severity = Severity::Warning,
+        .relay = RelayEffect::Unknown,
+        .reason = {},
+        .stage = RelayStage::Never,
+        .documents = DocumentsEffect::Silent,
+        .is_mended_by_upload = false,
+        .title = "The profile is of a format that is judged here.",
+        .server = "Reads a profile of the platform \"android\" without a version, and a chunk with "
+                  "sampled_profile, by other rules: those of Android's own format. Whether it "
+                  "takes this one is not known: only that it is JSON was looked at, and that no "
+                  "refusal is told is no promise.",
+        .published = "Nothing: the format is not one of the documents'.",
+        .mend = "Nothing, if this comes from Sentry's SDK for Android. If it is a sample profile, "
+                "write its version, and no sampled_profile.",
+        .source = "Relay, parser of Android's profiles",
+        .breaks = R"({"platform": "android", "profile_id": "..."})",
+        .holds = R"({"platform": "android", "version": "1", "event_id": "..."})",
     },
     {
         .id = "platform",
@@ -123,8 +145,7 @@ constexpr Rule kRules[] = {
         .documents = DocumentsEffect::Should,
         .is_mended_by_upload = false,
         .title = "The environment is there.",
-        .server =
-            "Accepts it and takes \"production\", which a test machine's profile should not be.",
+        .server = "Accepts it. The profile cannot be told from those of other environments then.",
         .published = "environment is recommended.",
         .mend = "Add \"environment\", such as \"production\" or \"staging\".",
         .source = "Sample Format V1 and V2: environment",
@@ -417,92 +438,6 @@ constexpr Rule kRules[] = {
         .source = "Relay's profile types (u32)",
         .breaks = R"("4242": {"priority": -5})",
         .holds = R"("4242": {"priority": 15})",
-    },
-    {
-        .id = "measurement",
-        .severity = Severity::Error,
-        .relay = RelayEffect::Refuses,
-        .reason = kInvalidJson,
-        .stage = RelayStage::Fields,
-        .documents = DocumentsEffect::Must,
-        .is_mended_by_upload = false,
-        .title = "Measurements are an object with an object for each.",
-        .server = "Refuses the whole profile. In a chunk null is refused as well.",
-        .published = "measurements is an object of measurements.",
-        .mend = "Write {\"cpu_0\": {\"unit\": \"percent\", \"values\": []}}, or leave "
-                "\"measurements\" out.",
-        .source = "Sample Format V1 and V2: measurements",
-        .breaks = R"("measurements": [])",
-        .holds = R"("measurements": {})",
-    },
-    {
-        .id = "measurement-unit",
-        .severity = Severity::Error,
-        .relay = RelayEffect::Refuses,
-        .reason = kInvalidJson,
-        .stage = RelayStage::Fields,
-        .documents = DocumentsEffect::Must,
-        .is_mended_by_upload = false,
-        .title = "A measurement has one of the known units.",
-        .server = kRefused,
-        .published = "unit is one of nanosecond, ns, hertz, hz, byte, percent.",
-        .mend = "Use one of these, and convert the values: milliseconds become nanoseconds, "
-                "kilobytes bytes.",
-        .source = "Sample Format V1 and V2: measurements",
-        .breaks = R"("unit": "millisecond")",
-        .holds = R"("unit": "nanosecond")",
-    },
-    {
-        .id = "measurement-unit-undocumented",
-        .severity = Severity::Note,
-        .relay = RelayEffect::Accepts,
-        .reason = {},
-        .stage = RelayStage::Never,
-        .documents = DocumentsEffect::Must,
-        .is_mended_by_upload = false,
-        .title = "A measurement's unit is documented.",
-        .server = "Knows nanojoule (nj) too.",
-        .published = "The list ends with percent.",
-        .mend = "Nothing has to be done for Sentry; for another reader of the documents leave the "
-                "measurement out.",
-        .source = "Relay's measurements",
-        .breaks = R"("unit": "nanojoule")",
-        .holds = R"("unit": "percent")",
-    },
-    {
-        .id = "measurement-values",
-        .severity = Severity::Error,
-        .relay = RelayEffect::Refuses,
-        .reason = kInvalidJson,
-        .stage = RelayStage::Fields,
-        .documents = DocumentsEffect::Silent,
-        .is_mended_by_upload = false,
-        .title = "A measurement's values are an array.",
-        .server = kRefused,
-        .published = "The documents call values a collection, and their example shows one object "
-                     "where an array belongs.",
-        .mend = "Put the object into an array: \"values\": [{...}].",
-        .source = "Relay's measurements",
-        .breaks = R"("values": {"value": 1})",
-        .holds = R"("values": [{"value": 1, ...}])",
-    },
-    {
-        .id = "measurement-value",
-        .severity = Severity::Error,
-        .relay = RelayEffect::Refuses,
-        .reason = kInvalidJson,
-        .stage = RelayStage::Fields,
-        .documents = DocumentsEffect::Must,
-        .is_mended_by_upload = false,
-        .title = "Each value of a measurement has a value and a time of the right type.",
-        .server = kRefused,
-        .published = "value is a float64, also as a string; V1 has elapsed_since_start_ns, V2 a "
-                     "timestamp in seconds.",
-        .mend = "V1: {\"elapsed_since_start_ns\": \"10000000\", \"value\": 12.5}. V2: "
-                "{\"timestamp\": 1768478400.01, \"value\": 12.5}.",
-        .source = "Sample Format V1 and V2: measurements",
-        .breaks = R"({"value": null})",
-        .holds = R"({"timestamp": 1768478400.01, "value": 12.5})",
     },
     {
         .id = "address-decimal",

@@ -122,8 +122,8 @@ constexpr Rule kRules[] = {
                   "whole profile. It knows ELF images as \"symbolic\".",
         .published = "An ELF image's type must be \"elf\".",
         .mend = "Nothing, if sentry-prof upload sends the file: it writes \"symbolic\" in its "
-                "place. If something else sends it, replace \"elf\" by \"symbolic\" first, or "
-                "record with --image-type symbolic.",
+                "place. If something else sends it, replace \"elf\" by \"symbolic\" in every "
+                "image first.",
         .source = "Relay, debug images of profiles; Debug Meta Interface",
         .breaks = R"("type": "elf")",
         .holds = R"("type": "symbolic")",

@@ -14,7 +14,9 @@ std::span<const Rule> meaning_rules();
 // What field_rules() is made of.
 std::span<const Rule> json_rules();
 std::span<const Rule> document_rules();
+std::span<const Rule> measurement_rules();
 std::span<const Rule> v1_rules();
+std::span<const Rule> v1_transaction_rules();
 std::span<const Rule> v2_rules();
 std::span<const Rule> image_rules();
 

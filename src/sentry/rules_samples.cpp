@@ -108,9 +108,9 @@ constexpr Rule kRules[] = {
                 "of one thread that have stacks are enough.",
         .source = "Relay, normalisation of V1 profiles and V2 chunks",
         .breaks =
-            R"([{"thread_id": "1", "stack_id": 0, ...}, {"thread_id": "2", "stack_id": 0, ...})",
+            R"([{"thread_id": "1", "stack_id": 0, ...}, {"thread_id": "2", "stack_id": 0, ...}])",
         .holds =
-            R"([{"thread_id": "1", "stack_id": 0, ...}, {"thread_id": "1", "stack_id": 0, ...})",
+            R"([{"thread_id": "1", "stack_id": 0, ...}, {"thread_id": "1", "stack_id": 0, ...}])",
     },
     {
         .id = "v1-two-samples",

@@ -1,6 +1,7 @@
 #include "sentry/scalar.h"
 
 #include "sentry/json_path.h"
+#include "sentry/rfc3339.h"
 #include "sentry/scalar_forms.h"
 #include "sentry/text_places.h"
 
@@ -50,7 +51,7 @@ bool has_text_form(Form form, Scalar& scalar, std::string_view text) {
     case Form::DebugId:
       return parse_debug_id(text).has_value();
     case Form::Time:
-      return is_rfc3339(text);
+      return read_rfc3339(text).has_value();
     case Form::Version:
       return text == "1" || text == "2";
     case Form::Unit:

@@ -52,32 +52,6 @@ bool has_hex_prefix(std::string_view text) {
   return text.starts_with("0x") || text.starts_with("0X");
 }
 
-// The two digits at `at`, if they are at least `low` and at most `high`.
-bool is_two_digits(std::string_view text, size_t at, int low, int high) {
-  if (at + 2 > text.size() || !is_digit(text[at]) || !is_digit(text[at + 1])) return false;
-  const int value = (text[at] - '0') * 10 + (text[at + 1] - '0');
-  return value >= low && value <= high;
-}
-
-int days_of_month(int year, int month) {
-  if (month == 2) return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28;
-  return month == 4 || month == 6 || month == 9 || month == 11 ? 30 : 31;
-}
-
-bool is_date(std::string_view text) {
-  if (text.size() != 10 || !std::all_of(text.begin(), text.begin() + 4, is_digit)) return false;
-  if (text[4] != '-' || text[7] != '-' || !is_two_digits(text, 5, 1, 12)) return false;
-  const int year = static_cast<int>(*parse_digits(text.substr(0, 4), 10));
-  const int month = static_cast<int>(*parse_digits(text.substr(5, 2), 10));
-  return is_two_digits(text, 8, 1, days_of_month(year, month));
-}
-
-bool is_offset(std::string_view text) {
-  if (text == "Z" || text == "z") return true;
-  return text.size() == 6 && (text[0] == '+' || text[0] == '-') && text[3] == ':' &&
-         is_two_digits(text, 1, 0, 23) && is_two_digits(text, 4, 0, 59);
-}
-
 bool equals_ignoring_case(std::string_view text, std::string_view lower) {
   return std::equal(text.begin(), text.end(), lower.begin(), lower.end(), [](char a, char b) {
     return (a >= 'A' && a <= 'Z' ? static_cast<char>(a | 0x20) : a) == b;
@@ -152,21 +126,6 @@ std::optional<uint64_t> parse_address(std::string_view text) {
 
 bool is_hex_address(std::string_view text) {
   return has_hex_prefix(text) && is_hex_text(text.substr(2));
-}
-
-bool is_rfc3339(std::string_view text) {
-  if (text.size() < 20 || !is_date(text.substr(0, 10))) return false;
-  if (text[10] != 'T' && text[10] != 't' && text[10] != ' ') return false;
-  if (text[13] != ':' || text[16] != ':') return false;
-  if (!is_two_digits(text, 11, 0, 23) || !is_two_digits(text, 14, 0, 59)) return false;
-  if (!is_two_digits(text, 17, 0, 60)) return false;
-  text.remove_prefix(19);
-  if (text.front() == '.') {
-    const size_t digits = count_digits(text.substr(1));
-    if (digits == 0) return false;
-    text.remove_prefix(1 + digits);
-  }
-  return is_offset(text);
 }
 
 bool is_hex_text(std::string_view text) {

@@ -37,9 +37,6 @@ bool is_float_text(std::string_view text);
 std::optional<uint64_t> parse_address(std::string_view text);
 bool is_hex_address(std::string_view text);
 
-// RFC 3339, date and time with an offset; a blank may stand for the T.
-bool is_rfc3339(std::string_view text);
-
 // One or more hex digits.
 bool is_hex_text(std::string_view text);
 bool is_lower_hex_text(std::string_view text);

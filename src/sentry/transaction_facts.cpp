@@ -1,9 +1,8 @@
 #include "sentry/transaction_facts.h"
 
+#include "sentry/rfc3339.h"
 #include "sentry/scalar_forms.h"
 
-#include <charconv>
-#include <chrono>
 #include <string>
 
 namespace sentry_prof::sentry {
@@ -45,28 +44,11 @@ bool read_non_empty(JsonReader& reader) {
   return text && !text->empty();
 }
 
-// Digits of a fixed-width field; nothing if there is something else.
-std::optional<int> field(std::string_view text, size_t at, size_t width) {
-  int value = 0;
-  if (text.size() < at + width) return std::nullopt;
-  const char* const first = text.data() + at;
-  const auto result = std::from_chars(first, first + width, value);
-  if (result.ec != std::errc{} || result.ptr != first + width || value < 0) return std::nullopt;
-  return value;
-}
-
-// RFC 3339 in UTC, as SDKs write it: 2026-01-15T12:00:00.000Z.
-std::optional<double> utc_seconds(std::string_view text) {
-  if (text.size() < 20 || text.back() != 'Z') return std::nullopt;
-  const auto year = field(text, 0, 4), month = field(text, 5, 2), day = field(text, 8, 2);
-  const auto hour = field(text, 11, 2), minute = field(text, 14, 2), second = field(text, 17, 2);
-  if (!year || !month || !day || !hour || !minute || !second) return std::nullopt;
-  const std::chrono::sys_days days{std::chrono::year{*year} / *month / *day};
-  double fraction = 0;
-  const char* const end = text.data() + text.size() - 1;
-  if (text[19] == '.') std::from_chars(text.data() + 19, end, fraction);
-  return static_cast<double>(days.time_since_epoch().count()) * 86400 + *hour * 3600 +
-         *minute * 60 + *second + fraction;
+// Unlike a profile's, an event's time may lack the offset: it is taken for UTC then.
+std::optional<double> text_seconds(const std::string& text) {
+  auto time = read_rfc3339(text);
+  if (!time) time = read_rfc3339(text + "Z");
+  return time ? std::optional(time->seconds()) : std::nullopt;
 }
 
 void read_time(JsonReader& reader, bool& is_there, std::optional<double>& seconds) {
@@ -77,7 +59,7 @@ void read_time(JsonReader& reader, bool& is_there, std::optional<double>& second
   }
   const std::optional<std::string> text = read_text(reader);
   is_there = text.has_value();
-  if (text) seconds = utc_seconds(*text);
+  if (text) seconds = text_seconds(*text);
 }
 
 void read_sdk(JsonReader& reader, TransactionFacts& facts) {
@@ -126,6 +108,7 @@ bool read_member(JsonReader& reader, const JsonString& key, TransactionFacts& fa
     facts.event_id_offset = offset;
   } else if (key.is("start_timestamp")) {
     read_time(reader, facts.has_start, facts.start_s);
+    facts.start_offset = offset;
   } else if (key.is("timestamp")) {
     read_time(reader, facts.has_end, facts.end_s);
     facts.end_offset = offset;

@@ -17,9 +17,8 @@ struct TransactionFacts {
   std::optional<Uuid> event_id;
   size_t event_id_offset = 0;
   bool has_start = false, has_end = false;
-  std::optional<double> start_s,
-      end_s;  // Unix time; nothing if it is text in a form that is not read here
-  size_t end_offset = 0;
+  std::optional<double> start_s, end_s;  // Unix time; nothing if it is there and no time
+  size_t start_offset = 0, end_offset = 0;
   bool has_sdk = false;  // name and version, neither empty
   size_t sdk_offset = 0;
   std::optional<Uuid> trace_id;

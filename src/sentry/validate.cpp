@@ -8,6 +8,7 @@
 #include "sentry/judge_threads.h"
 #include "sentry/problem_list.h"
 #include "sentry/profile_scan.h"
+#include "sentry/text_places.h"
 #include "sentry_prof/limits.h"
 
 #include <utility>
@@ -35,9 +36,16 @@ void judge_meaning(const ProfileFacts& facts, std::string_view text, ProblemList
   sentry::judge_images(facts, text, problems, summary);
 }
 
-ProfileFacts judge_profile(std::string_view payload, ValidatedKind declared, const ValidateOptions&,
-                           ProblemList& problems, ProfileSummary& summary) {
+ProfileFacts judge_profile(std::string_view payload, ValidatedKind declared, ProblemList& problems,
+                           ProfileSummary& summary) {
+  const ProblemList::Mark before = problems.mark();
   ProfileFacts facts = sentry::scan_profile(payload, declared, problems);
+  if (facts.is_whole && facts.is_android_format) {
+    problems.go_back_to(before);
+    problems.add("android-format", "/platform", sentry::path_offset(payload, {"platform"}),
+                 "this is Android's own format, which is not judged");
+    return facts;
+  }
   judge_meaning(facts, payload, problems, summary);
   return facts;
 }
@@ -57,7 +65,7 @@ void judge_file(std::string_view text, const ValidateOptions& options, ProblemLi
   }
   const ValidatedKind kind =
       report.kind == ValidatedKind::Unknown ? ValidatedKind::V1 : report.kind;
-  judge_profile(text, kind, options, problems, report.summary);
+  judge_profile(text, kind, problems, report.summary);
 }
 
 }  // namespace

@@ -181,7 +181,8 @@ class Walker {
   static uint64_t as_bytes(int16_t words) { return static_cast<uint64_t>(int64_t{words} * 8); }
 
   Step step_from_cfa(CompactRule rule, uint64_t cfa) {
-    if (!is_progress(cfa)) return ends(WalkEnd::NoProgress);
+    // A return address in memory lies above the stack pointer and below the CFA.
+    if (cfa <= cursor_.sp) return ends(WalkEnd::NoProgress);
     const uint64_t slot = cfa + as_bytes(rule.return_address_words);
     uint64_t return_address = 0;
     if (!stack_.read_u64({slot}, return_address)) return ends_outside({slot});
@@ -206,10 +207,10 @@ class Walker {
   }
 
   // The caller's stack pointer must lie above the callee's: a call pushes a return address. Only
-  // where a register holds it (aarch64) may a frame without calls leave the stack pointer alone.
+  // where a register holds it (aarch64; x86-64 in glibc's vfork, which has popped it) may a frame
+  // that made no call leave the stack pointer alone. The caller's frame made one: no circle.
   bool is_progress(uint64_t caller_sp) const {
-    if (caller_sp > cursor_.sp) return true;
-    return arch_ == Arch::Aarch64 && cursor_.pc_is_exact && caller_sp == cursor_.sp;
+    return caller_sp > cursor_.sp || (cursor_.pc_is_exact && caller_sp == cursor_.sp);
   }
 
   void move_to_caller(uint64_t return_address, uint64_t sp, FrameOrigin origin) {

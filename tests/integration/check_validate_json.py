@@ -79,6 +79,10 @@ def main():
             problems += [f"{name}: {text}" for text in checker(value)]
             if value["file"] != name:
                 problems.append(f"{name} is called {value['file']}")
+            if ("error" in value) != ("error_kind" in value):
+                problems.append(f"{name}: an error of no kind, or a kind without an error")
+            if name == "/" and value["error_kind"] != "unreadable":
+                problems.append(f"{name} is {value['error_kind']}")
             if (value["relay"]["valid"] is None) != ("error" in value or against == "documents"):
                 problems.append(f"{name}: a verdict of a book that was not asked, or none of one that was")
     self_test(checker, json.loads(lines[0]))

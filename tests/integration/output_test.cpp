@@ -115,6 +115,33 @@ TEST_CASE("An output that ends in '/' is a directory, and is made if it is not t
   CHECK(record_into("") == 2);
 }
 
+TEST_CASE("Two outputs in one file are refused before anything runs", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string output = directory.file("out.json");
+  const std::string trace = directory.file("the-command-ran");
+  const auto refuses = [&](const std::string& option, const std::string& file) {
+    const CommandResult result =
+        run_sentry_prof({"record", "-o", output, option, file, "--", "touch", trace});
+    CHECK(result.status() == 125);
+    check_says(result, "is the name of a chunk's file, too");
+  };
+  refuses("--raw-log", output);
+  refuses("--summary", directory.file("./out.json"));
+  refuses("--summary", directory.file("./out.2.json"));
+  CHECK_FALSE(exists(trace));
+}
+
+TEST_CASE("A directory made for the output goes again if nothing was recorded", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string made = directory.file("new/");
+  CHECK(run_sentry_prof({"record", "-o", made, "--", "/no/such/command"}).status() == 127);
+  CHECK_FALSE(exists(made));
+  CHECK(run_sentry_prof({"record", "-o", made, "-p", "999999999"}).status() == 1);
+  CHECK_FALSE(exists(made));
+}
+
 TEST_CASE("A file's name with control characters is not sent to the terminal as it is",
           "[output]") {
   SKIP_IF(missing_perf());

@@ -104,6 +104,20 @@ TEST_CASE("The raw log of an attach replays to the same profile", "[replay]") {
   record_and_replay({.options = {"-d", "0.5"}, .pids = {process.pid()}});
 }
 
+TEST_CASE("A replay into a pipe that closes is an error, not a death", "[replay]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string log = directory.file("raw.log");
+  record_well(directory, {.options = {"--raw-log", log}, .command = {target_path("spin"), "0.3"}});
+  const CommandResult result =
+      run_command({.arguments = {"bash", "-c",
+                                 "{ sleep 0.2; \"$0\" record --replay \"$1\" -o -; } | true; "
+                                 "exit ${PIPESTATUS[0]}",
+                                 sentry_prof_path(), log}});
+  CHECK(result.status() == 7);
+  CHECK(result.standard_error.find("Broken pipe") != std::string::npos);
+}
+
 TEST_CASE("What cannot be replayed is refused with a reason", "[replay]") {
   const TemporaryDirectory directory;
   const auto is_refused_with = [](const std::string& reason, std::vector<std::string> arguments) {

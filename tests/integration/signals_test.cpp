@@ -7,6 +7,10 @@
 
 #include <csignal>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 using namespace sentry_prof::testing;
 
 TEST_CASE("SIGINT ends a recording that a shell started behind '&'", "[signals]") {
@@ -124,4 +128,34 @@ TEST_CASE("A command that ignores SIGTERM does not keep the profile back", "[sig
   profiler.send_signal(SIGTERM);
   CHECK(profiler.wait().status() == -SIGTERM);
   profiler.kill_group();  // the command, which goes on
+}
+
+TEST_CASE("With the command ended, signals end a profiler whose output nobody reads", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string pipe = directory.file("pipe");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  const int writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK);
+  while (::write(writer, "x", 1) == 1) continue;  // no room is left in it
+  const auto ends = [&](const std::string& options) {
+    BackgroundProcess profiler(
+        {.arguments = {"sh", "-c",
+                       "exec \"$0\" record -F 997 " + options + " -- \"$1\" 0.5 > \"$2\"",
+                       sentry_prof_path(), target_path("spin"), pipe}});
+    sleep_for(1.5);
+    CHECK(profiler.is_running());
+    for (int i = 0; i < 3 && profiler.is_running(); ++i) {
+      profiler.send_signal(SIGTERM);
+      sleep_for(0.5);
+    }
+    const CommandResult result = profiler.wait(1);
+    CHECK_FALSE(result.timed_out);
+    CHECK(result.status() == -SIGTERM);
+  };
+  ends("-o -");
+  ends("-o " + directory.file("out.json") + " --summary -");
+  CHECK(exists(directory.file("out.json")));
+  ::close(reader);
+  ::close(writer);
 }

@@ -6,6 +6,8 @@
 #include "target_path.h"
 
 #include <csignal>
+#include <fstream>
+#include <utility>
 
 #include <pty.h>
 #include <sys/wait.h>
@@ -44,6 +46,14 @@ class TerminalSession {
   bool wait_for(std::string_view text) {
     return wait_until([&] { return !read_more() || shown_.find(text) != std::string::npos; }, 60) &&
            shown_.find(text) != std::string::npos;
+  }
+
+  // The program's terminal is gone: it gets SIGHUP. Its wait status, or -1 if it goes on.
+  int hang_up() {
+    ::close(std::exchange(terminal_, -1));
+    int status = -1;
+    has_ended_ = wait_until([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; }, 10);
+    return has_ended_ ? status : -1;
   }
 
   int wait_for_end() {
@@ -89,6 +99,27 @@ TEST_CASE("^C on a terminal reaches the command once, and the profile is written
   REQUIRE(first != std::string::npos);
   CHECK(session.shown().find("interrupted", first + 1) == std::string::npos);
   CHECK(LoadedProfile::load(directory.file("out.json")).busy_samples().size() > 10);
+}
+
+TEST_CASE(
+    "A terminal that is closed ends the command and the recording, and the profile is written",
+    "[terminal]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string pid_file = directory.file("pid");
+  TerminalSession session({sentry_prof_path(), "record", "-F", "997", "-o",
+                           directory.file("out.json"), "--", "sh", "-c",
+                           "echo $$ > \"$0\"; echo ready; while :; do :; done", pid_file});
+  REQUIRE(session.wait_for("ready"));
+  sleep_for(0.5);
+  const int status = session.hang_up();
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 128 + SIGHUP);
+  CHECK(LoadedProfile::load(directory.file("out.json")).busy_samples().size() > 50);
+  pid_t command = -1;
+  std::ifstream(pid_file) >> command;
+  REQUIRE(command > 0);
+  CHECK(::kill(command, 0) != 0);
 }
 
 namespace {

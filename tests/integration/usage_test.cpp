@@ -7,6 +7,8 @@
 
 #include <fstream>
 
+#include <sys/stat.h>
+
 using namespace sentry_prof::testing;
 
 TEST_CASE("Without arguments, or with wrong ones, the usage is told", "[usage]") {
@@ -25,6 +27,9 @@ TEST_CASE("Without arguments, or with wrong ones, the usage is told", "[usage]")
   CHECK(run_sentry_prof({"record", "--format", "v1", "--chunk-seconds", "31", "--", "true"})
             .status() == 2);
   CHECK(run_sentry_prof({"record", "--mode", "wall", "--", "true"}).status() == 2);
+  CHECK(run_sentry_prof({"record", "--replay", ""}).status() == 2);
+  CHECK(run_sentry_prof({"record", "--raw-log", "", "--", "true"}).status() == 2);
+  CHECK(run_sentry_prof({"record", "--frequency", "0x10", "--", "true"}).status() == 2);
 }
 
 TEST_CASE("A release or environment that Sentry would refuse is wrong usage", "[usage]") {
@@ -57,6 +62,12 @@ TEST_CASE("A process that does not exist is named", "[targets]") {
   check_says(result, pid);
 }
 
+TEST_CASE("A process id with a zero in front is a decimal number", "[targets]") {
+  const CommandResult result = run_sentry_prof({"record", "-p", "01000000000", "-o", "-"});
+  CHECK(result.status() == 1);
+  check_says(result, "1000000000");
+}
+
 TEST_CASE("A thread of the kernel is refused with its reason", "[targets]") {
   std::string name;
   std::getline(std::ifstream("/proc/2/comm"), name);
@@ -80,7 +91,14 @@ TEST_CASE("A command that does not exist, or may not run, has the shell's status
       run_sentry_prof({"record", "-o", output, "--", directory.file("plain")});
   CHECK(plain.status() == 126);
   check_says(plain, "plain");
-  CHECK(files_in(directory) == 1);  // only "plain"
+
+  const std::string script = directory.file("script");
+  std::ofstream(script) << "#!/no/such/interpreter\n";
+  ::chmod(script.c_str(), 0700);
+  const CommandResult no_interpreter = run_sentry_prof({"record", "-o", output, "--", script});
+  CHECK(no_interpreter.status() == 126);
+  check_says(no_interpreter, "interpreter");
+  CHECK(files_in(directory) == 2);  // only "plain" and "script"
 }
 
 TEST_CASE("The command's own end is passed through", "[launch]") {

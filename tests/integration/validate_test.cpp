@@ -144,6 +144,9 @@ TEST_CASE("Damaged compressed data is said to be so", "[validate]") {
   check("zstd -q -c $GOLDEN | head -c 300 | $V -", "standard input: the zstd data is cut off");
   check("(gzip -c $GOLDEN; echo more) > tail; $V tail", "tail: there are bytes behind the end");
   check("gzip -c $GOLDEN | gzip > twice; $V twice", "twice: is compressed twice");
+  const CommandResult json = shell("$V --format json cut /no/such/file", directory);
+  CHECK(occurrences(json.standard_output, R"("error_kind":"damaged")") == 1);
+  CHECK(occurrences(json.standard_output, R"("error_kind":"unreadable")") == 1);
 }
 
 TEST_CASE("Bombs and huge files are refused by their size, with little memory", "[validate]") {
@@ -184,6 +187,7 @@ TEST_CASE("Wrong usage is told", "[validate]") {
   CHECK(validate({}).status() == 2);
   CHECK(validate({"--against", "nobody", "file"}).status() == 2);
   CHECK(validate({"--no-such-option", "file"}).status() == 2);
+  CHECK(validate({"-", "-"}).status() == 2);
   const CommandResult rule = validate({"--explain", "enough-sampels"});
   CHECK(rule.status() == 2);
   CHECK(contains(rule.standard_error, "Nearest: enough-samples,"));
@@ -222,4 +226,52 @@ TEST_CASE("--explain all prints every rule", "[validate]") {
   const CommandResult result = validate({"--explain", "all"});
   CHECK(result.status() == 0);
   CHECK(occurrences(result.standard_output, "\n  source: ") > 50);
+}
+
+TEST_CASE("--fix writes a mended file, says what it changed and judges that", "[validate]") {
+  const TemporaryDirectory directory;
+  const std::string golden = read_text(data_path(kGolden));
+  std::string broken = golden;
+  broken.replace(broken.find("\"version\":\"2\""), 13, "\"version\":2");
+  write_text(directory.path() + "/broken.json", broken);
+
+  const auto fixed = shell("$V --fix -o out.json broken.json", directory);
+  INFO(fixed.standard_output << fixed.standard_error);
+  CHECK(fixed.status() == 0);
+  CHECK(contains(fixed.standard_output, "broken.json: fixed: number put in quotes\n"));
+  CHECK(contains(fixed.standard_output, "out.json: valid"));
+  CHECK(read_text(directory.path() + "/out.json") == golden);
+
+  const auto piped = shell("gzip -c broken.json | $V --fix -o - -", directory);
+  CHECK(piped.status() == 0);
+  CHECK(piped.standard_output == golden);
+  CHECK(contains(piped.standard_error, "<stdin>: fixed: number put in quotes\n"));
+
+  const auto again = shell("$V --fix -o same.json out.json", directory);
+  CHECK(contains(again.standard_output, "out.json: nothing to fix, the same bytes were written"));
+  CHECK(read_text(directory.path() + "/same.json") == golden);
+}
+
+TEST_CASE("--fix writes nothing for what it cannot mend at all", "[validate]") {
+  const TemporaryDirectory directory;
+  write_text(directory.path() + "/cut.json", R"({"version":"2",)");
+  write_text(directory.path() + "/envelope", R"({"event_id":"9ec79c33ec9942ab8353589fcb2e04dc"})"
+                                             "\n{\"type\":\"profile\",\"length\":2}\n{}\n");
+  for (const char* name : {"cut.json", "envelope"}) {
+    const auto result = shell(std::string("$V --fix -o out.json ") + name, directory);
+    CHECK(result.status() == 1);
+    CHECK(contains(result.standard_error, std::string(name) + " was not fixed"));
+    CHECK_FALSE(std::filesystem::exists(directory.path() + "/out.json"));
+  }
+}
+
+TEST_CASE("--fix wants one FILE, and -o", "[validate]") {
+  const TemporaryDirectory directory;
+  for (const char* script : {"$V --fix $GOLDEN", "$V -o out.json $GOLDEN", "$V --fix -o out.json",
+                             "$V --fix -o out.json $GOLDEN $GOLDEN"}) {
+    INFO(script);
+    CHECK(shell(script, directory).status() == 2);
+  }
+  CHECK(shell("$V --fix -o missing/out.json $GOLDEN", directory).status() == 7);
+  CHECK(shell("$V --fix -o out.json missing.json", directory).status() == 7);
 }

@@ -29,6 +29,7 @@ TEST_CASE("A chunk that Sentry would refuse is not written, and the rule is told
     CHECK(written.error().message.find("chunk 3 was not written") != std::string::npos);
     CHECK(written.error().message.find("profiling_not_enough_samples") != std::string::npos);
     CHECK(written.error().message.find("[enough-samples]") != std::string::npos);
+    CHECK(written.error().message.find("Unless a --platform") != std::string::npos);
     CHECK(files.written().empty());
     CHECK(scratch.names().empty());
   }

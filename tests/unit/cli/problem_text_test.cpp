@@ -40,6 +40,15 @@ TEST_CASE("A rule is explained once, and what is not listed is counted") {
   CHECK(occurrences(text, "f: invalid: 1000 errors\n") == 1);
 }
 
+TEST_CASE("No acceptance is promised of a format that is not judged") {
+  JudgedFile file{"f", {}, {}};
+  file.report = validate(R"({"platform":"android","profile_id":"x"})");
+  const std::string text = problem_text(file, {}, false);
+  CHECK(occurrences(text, "accepts it is not known") == 1);
+  CHECK(occurrences(text, "Sentry accepts it.") == 0);
+  CHECK(validation_json(file, {}).find(R"("relay":{"valid":null,)") != std::string::npos);
+}
+
 TEST_CASE("Of notes the first three are listed") {
   JudgedFile file{"f", {}, {}};
   for (int i = 0; i < 10; ++i)

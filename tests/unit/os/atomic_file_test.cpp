@@ -274,3 +274,17 @@ TEST_CASE("A directory is made once, and not those above it") {
   CHECK(deeper.error().code == ErrorCode::NotFound);
   CHECK(deeper.error().message.find("Create the directory first") != std::string::npos);
 }
+
+TEST_CASE("A file and its directory are known again however their paths are spelled") {
+  const ScratchDirectory directory;
+  const std::string file = directory / "out.json";
+  const std::string other_spelling = directory / "./out.json";
+  std::filesystem::create_directory(directory / "deeper");
+  CHECK(os::are_in_same_directory(file, other_spelling));
+  CHECK_FALSE(os::are_in_same_directory(file, directory / "deeper/out.json"));
+  CHECK_FALSE(os::are_in_same_directory(directory / "no/a", directory / "no/b"));
+  CHECK_FALSE(os::is_same_file(file, other_spelling));  // not there yet
+  std::ofstream(file) << "{}";
+  CHECK(os::is_same_file(file, other_spelling));
+  CHECK_FALSE(os::is_same_file(file, directory / "deeper"));
+}

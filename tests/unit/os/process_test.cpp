@@ -28,7 +28,7 @@ TEST_CASE("Signals that end a run become readable") {
           pollfd ready{signals->fd(), POLLIN, 0};
           if (::poll(&ready, 1, 5000) != 1) return 3;
           const auto taken = signals->take();
-          if (!taken || taken->number != SIGTERM || taken->is_from_terminal) return 4;
+          if (!taken || taken->number != SIGTERM || taken->is_from_kernel) return 4;
           return signals->take() ? 5 : 0;
         }) == 0);
 }

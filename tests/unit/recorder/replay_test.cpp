@@ -4,10 +4,15 @@
 
 #include "os/file.h"
 #include "recorder/register_mapping.h"
+#include "recorder/summary.h"
 #include "support/catch2.h"
 
+#include <cstring>
 #include <map>
 #include <string>
+#include <vector>
+
+#include <elf.h>
 
 using namespace sentry_prof;
 using namespace sentry_prof::recorder;
@@ -33,6 +38,24 @@ std::string names_of(const Profile& profile, const Sample& sample) {
   std::string names;
   for (uint32_t frame : profile.stack(sample.stack)) names += profile.frames[frame].function + " ";
   return names;
+}
+
+constexpr uint64_t kTooLarge_bytes = uint64_t{1} << 40;
+
+// The last block of an ELF file, with constant sections (.eh_frame) larger than anybody reads.
+std::vector<std::byte> with_huge_unwind_tables(Bytes first_block, Bytes last_block) {
+  std::vector<std::byte> damaged(last_block.begin(), last_block.end());
+  Elf64_Ehdr head;
+  std::memcpy(&head, first_block.data(), sizeof head);
+  for (size_t i = 0; i < head.e_shnum; ++i) {
+    std::byte* place = damaged.data() + head.e_shoff % kRawBlockBytes + i * sizeof(Elf64_Shdr);
+    Elf64_Shdr section;
+    std::memcpy(&section, place, sizeof section);
+    if (section.sh_type != SHT_PROGBITS || section.sh_flags != SHF_ALLOC) continue;
+    section.sh_size = kTooLarge_bytes;
+    std::memcpy(place, &section, sizeof section);
+  }
+  return damaged;
 }
 
 }  // namespace
@@ -64,6 +87,25 @@ TEST_CASE("A stored recording of a static program gives its functions") {
   CHECK(stacks["alpha spin_rounds run _start "] == 15);
   CHECK(stacks["beta spin_rounds run _start "] == 7);
   CHECK(stacks["gamma spin_rounds run _start "] == 2);
+}
+
+TEST_CASE("A file whose unwind tables cannot be read is one problem, and no unread file") {
+  if (native_arch() != unwind::Arch::X86_64) return;
+  const std::string bytes = stored_log("spin.rawlog");
+  auto log = read_raw_log(std::as_bytes(std::span(bytes)));
+  REQUIRE(log);
+  REQUIRE(log->files.size() == 1);
+  auto& blocks = log->files[0].blocks;
+  const std::vector<std::byte> damaged = with_huge_unwind_tables(blocks.at(0), blocks.at(2));
+  blocks[2] = damaged;
+  log->files[0].size_bytes = 2 * kTooLarge_bytes;
+  KeepingSink sink;
+  const auto figures = replay(*log, {}, sink);
+  REQUIRE(figures);
+  REQUIRE(figures->image_problems.size() == 1);
+  CHECK(figures->image_problems[0].starts_with("/tmp/spin/spin: no unwind information: "));
+  CHECK(summary_text(*figures, {}, false).find("1 mapped file could not be read, or not its") !=
+        std::string::npos);
 }
 
 TEST_CASE("A stored recording that was cut off anywhere is played up to there") {

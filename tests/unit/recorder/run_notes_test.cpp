@@ -87,8 +87,7 @@ TEST_CASE("Too little CPU time is the reason only where little was used") {
   CHECK(says(only_note_of(figures), "too little CPU time"));
   figures.threads = 500;
   figures.sampler.on_cpu_ns = 300'000'000;
-  for (const std::string& note : notes_of(figures)) CHECK_FALSE(says(note, "too little CPU time"));
-  CHECK(says(notes_of(figures).back(), "only 0 % of the 0.30 s"));
+  CHECK(says(only_note_of(figures), "no sample was taken in 0.30 s of CPU time. A thread gets"));
   figures.setup.kernel_excluded = true;
   CHECK(says(only_note_of(figures), "never in its own code"));
 }

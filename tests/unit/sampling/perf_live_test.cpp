@@ -1,6 +1,7 @@
 // The perf backend on real processes. Where the kernel does not permit it, each test says so and
 // passes.
 #include "os/clock.h"
+#include "sampling/perf_open.h"
 #include "sampling/perf_sampler.h"
 #include "sampling/thread_events.h"
 #include "support/catch2.h"
@@ -177,6 +178,14 @@ TEST_CASE("a busy process is sampled with registers and stack, in step with its 
 
 namespace {
 
+// Whether a thread that is followed by its child on a CPU keeps its period (Linux 6.13).
+bool keeps_periods() {
+  const auto choices = probe_choices({});
+  if (choices && choices->keeps_periods) return true;
+  std::printf("skipped: needs perf_event_open, and Linux 6.13\n");
+  return false;
+}
+
 void burn_one_second_of_cpu() {
   timespec used{};
   while (used.tv_sec < 1) ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -228,6 +237,31 @@ TEST_CASE("samples that are lost to the very end are counted") {
     CHECK(static_cast<double>(stats.sample_records + stats.lost_samples) >= 0.9 * kHz);
     CHECK(stats.on_cpu_ns >= 900'000'000);
   }
+}
+
+TEST_CASE(
+    "a launched shell that starts many short processes is sampled in step with its own CPU time") {
+  constexpr uint32_t kHz = 997;
+  Gate go;
+  ChildProcess parent([&] {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    go.wait();
+    ::execl("/bin/sh", "sh", "-c",
+            "while :; do /bin/true; i=0; while [ $i -lt 300 ]; do i=$((i + 1)); done; done",
+            static_cast<char*>(nullptr));
+  });
+  if (!keeps_periods()) return;
+  auto sampler = make_perf_sampler(at_hz(kHz));
+  if (!is_permitted(sampler->attach_before_exec(parent.pid()))) return;
+  go.open();
+  Collector seen;
+  record_until(*sampler, seen, [&] { return parent.cpu_seconds() >= 0.4; });
+  sampler->stop();
+  sampler->drain(seen, true);
+  std::printf("%zu samples of a parent in 0.4 s of CPU time at %u Hz\n",
+              seen.samples_of(parent.pid()), kHz);
+  const double seen_share = static_cast<double>(seen.samples_of(parent.pid())) / (0.4 * kHz);
+  CHECK(seen_share + static_cast<double>(sampler->stats().lost_samples) / (0.4 * kHz) >= 0.8);
 }
 
 TEST_CASE("nothing comes after stop") {

@@ -40,8 +40,8 @@ std::string transaction(
 }
 
 // A payload is: platform transaction-id trace-id, as the driver would find them in JSON.
-ProfileFacts fake_judge(std::string_view payload, ValidatedKind declared, const ValidateOptions&,
-                        ProblemList& problems, ProfileSummary& summary) {
+ProfileFacts fake_judge(std::string_view payload, ValidatedKind declared, ProblemList& problems,
+                        ProfileSummary& summary) {
   ProfileFacts facts;
   facts.kind = declared;
   ++summary.samples;
@@ -287,6 +287,20 @@ TEST_CASE("items have sizes that the server takes") {
   CHECK(judge(kHeader + large, unlimited).find("envelope-item-size") == nullptr);
 }
 
+TEST_CASE("a file that begins with an item's header is told so") {
+  const Judged judged = judge("{\"type\":\"profile_chunk\",\"platform\":\"rust\"}\n{}\n");
+  REQUIRE(judged.find("envelope-item-header") != nullptr);
+  CHECK(judged.find("envelope-item-header")->message.find("begins with an item's header") !=
+        std::string::npos);
+}
+
+TEST_CASE("a transaction that is too large was there all the same") {
+  const Judged judged = judge(kHeader + item("transaction", std::string((1U << 20) + 1, ' ')) +
+                              item("profile", R"({"platform":"rust"})"));
+  CHECK(judged.find("envelope-item-size") != nullptr);
+  CHECK(judged.find("envelope-transaction-missing") == nullptr);
+}
+
 TEST_CASE("a hundred thousand items are read one by one") {
   std::string text = "{}\n";
   for (int i = 0; i < 100'000; ++i)
@@ -301,7 +315,14 @@ TEST_CASE("envelopes are told from profiles by content") {
   CHECK(looks_like_envelope("{\"sent_at\":\"x\"}"));
   CHECK(looks_like_envelope("{\"event_id\":\"x\"}\r\n{\"type\":\"profile\"}\n{}"));
   CHECK(looks_like_envelope("{\"sent_at\":"));
+  CHECK(looks_like_envelope("{\"event_id\":\n{\"type\":\"profile\"}\n{}"));
+  CHECK(looks_like_envelope("{\"type\":\"profile_chunk\",\"platform\":\"rust\"}\n{}"));
+  CHECK(looks_like_envelope("[]\n{\"type\":\"profile_chunk\"}\r\n{}"));
+  CHECK(looks_like_envelope("{\"event_id\":\"x\"}"));
+  CHECK(looks_like_envelope("{\"release\":\"x\",\"event_id\":\"x\"}\n{\"type\":\"event\"}\n{}"));
   CHECK_FALSE(looks_like_envelope("{\"event_id\":\"x\",\"version\":\"1\"}\n{}"));
+  CHECK_FALSE(looks_like_envelope("{\"debug_meta\":{\"images\":[\n{\"type\":\"symbolic\"}\n]}}"));
+  CHECK_FALSE(looks_like_envelope("{\"type\":\"transaction\"}\n"));
   for (const std::string_view other :
        {"", "{}", "{}\n", "[]", "x", "{\"event_id\":\"x\"", "\xEF\xBB\xBF{}\n{}"}) {
     CHECK_FALSE(looks_like_envelope(other));

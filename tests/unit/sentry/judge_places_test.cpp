@@ -27,6 +27,7 @@ TEST_CASE("the documents ask for a stack and a frame") {
   FactsBuilder builder = v2();
   builder.facts().stacks.clear();
   builder.facts().frames.clear();
+  builder.facts().frame_count = 0;
   const Judged judged = builder.judge(judge_stacks);
   CHECK(judged.rules() == Rules{"stacks-empty", "frames-empty"});
   CHECK(judged.report.relay.valid);

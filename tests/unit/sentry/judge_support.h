@@ -40,7 +40,7 @@ class FactsBuilder {
   explicit FactsBuilder(ValidatedKind kind) {
     facts_.kind = kind;
     facts_.platform = "native";
-    facts_.is_typed = facts_.is_whole = true;
+    facts_.is_whole = true;
     facts_.samples_are_typed = facts_.stacks_are_typed = facts_.frames_are_typed = true;
     stack_of_no_frame();
     stack_up_to(0);
@@ -68,13 +68,13 @@ class FactsBuilder {
   }
   FactsBuilder& frame(const FrameFact& fact) {
     facts_.frames.push_back(fact);
+    ++facts_.frame_count;
     return *this;
   }
   FactsBuilder& image(uint64_t begin, uint64_t size) {
     ImageFact image;
     image.image_addr = begin;
     image.image_size = size;
-    image.has_size = size != 0;
     facts_.images.push_back(image);
     ++facts_.image_count;
     return *this;
@@ -88,6 +88,9 @@ class FactsBuilder {
   }
 
   Judged judge(Judge function, const ValidateOptions& options = {}) {
+    for (StackFact& stack : facts_.stacks) {
+      stack.has_missing_frame = !stack.is_empty && stack.largest_frame >= facts_.frame_count;
+    }
     const std::string text = place();
     Judged judged;
     ProblemList problems(options);

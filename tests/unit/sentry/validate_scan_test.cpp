@@ -128,7 +128,6 @@ TEST_CASE("Facts are what the text says") {
   text = with_first_replaced(text, "[1]]", "[5], []]");
   const sentry::ProfileFacts facts = scan(text, ValidatedKind::V1);
   CHECK(facts.is_whole);
-  CHECK(facts.is_typed);
   CHECK(facts.platform == "rust");
   CHECK(facts.architecture == "x86_64");
   CHECK(facts.event_id == "41fed0925670468bb0457f61a74688ec");
@@ -179,7 +178,6 @@ TEST_CASE("Of a broken list the facts say so") {
   text = with_first_replaced(text, "1768478400.01", "null");
   const sentry::ProfileFacts facts = scan(text, ValidatedKind::V2);
   CHECK(facts.is_whole);
-  CHECK_FALSE(facts.is_typed);
   CHECK_FALSE(facts.samples_are_typed);
   CHECK(facts.stacks_are_typed);
   CHECK(facts.frames_are_typed);
@@ -235,6 +233,40 @@ TEST_CASE("Empty frames by the thousand are counted, and a stack may refer to an
   REQUIRE(facts.stacks.size() == 2);
   CHECK_FALSE(facts.stacks[0].has_missing_frame);
   CHECK(facts.stacks[1].has_missing_frame);
+}
+
+TEST_CASE("Empty frames at the end of a text exist as any others") {
+  for (const size_t count : {2U, 5U, 3000U}) {
+    std::string text =
+        R"({"version":"2","platform":"rust","profiler_id":"71bba98d90b545c39f2ae73f702d7ef4",)"
+        R"("chunk_id":"3e11a5c9831f4e49939c0a81944ea2cb","client_sdk":{"name":"a","version":"1"},)"
+        R"("profile":{"samples":[{"timestamp":1,"stack_id":0,"thread_id":"1"},)"
+        R"({"timestamp":2,"stack_id":0,"thread_id":"1"}],"stacks":[[0],[)";
+    text += std::to_string(count - 1) + R"(]],"frames":[{})";
+    for (size_t i = 1; i < count; ++i) text += ",{}";
+    const ValidationReport report = validate(text + "]}}");
+    INFO(count);
+    CHECK(report.relay.valid);
+    CHECK(find(report, "stack-frame") == nullptr);
+    CHECK(report.summary.frames == count);
+  }
+}
+
+TEST_CASE("A duration is finite whatever the timestamps are") {
+  std::string text = read_test_file("validate/v2.json");
+  text = with_first_replaced(text, "1768478400.0,", "-1e308,");
+  text = with_first_replaced(text, "1768478400.01", "1.7e308");
+  CHECK(validate(text).summary.duration_s == 1e15);
+}
+
+TEST_CASE("Of Android's own format nothing is told but that it is one") {
+  const ValidationReport report =
+      validate(R"({"platform":"android","profile_id":"x","sampled_profile":1,"release":2})");
+  REQUIRE(report.problems.size() == 1);
+  CHECK(report.problems[0].rule == "android-format");
+  CHECK(report.relay.valid);
+  CHECK_FALSE(report.relay.is_known);
+  CHECK(find(validate(R"({"platform":"android","profile_id":"x")"), "json-syntax") != nullptr);
 }
 
 TEST_CASE("Of a rule a hundred problems are listed and the others counted") {

@@ -202,7 +202,7 @@ TEST_CASE("Where nobody listens there is no connection", "[curl_client]") {
 
 TEST_CASE("A server that restarts is there again", "[curl_client]") {
   const NoProxies none;
-  const SentryServer server(R"([200, {"do": "restart", "seconds": 0.2}, 200])");
+  const SentryServer server(R"([200, {"do": "restart", "seconds": 1.5}, 200])");
   const auto client = make_client();
   CHECK(client->post(request_to(server.url())));
   CHECK_FALSE(client->post(request_to(server.url())));

@@ -178,7 +178,7 @@ std::string Dsn::origin(std::string_view userinfo) const {
   std::string result = is_encrypted_ ? "https://" : "http://";
   result += userinfo;
   result += host_;
-  if (port_ != 0) result += ":" + std::to_string(port_);
+  if (port_ != 0) result.append(":").append(std::to_string(port_));
   return result + path_;
 }
 

@@ -205,8 +205,11 @@ TEST_CASE("A server that restarts is there again", "[curl_client]") {
   const SentryServer server(R"([200, {"do": "restart", "seconds": 1.5}, 200])");
   const auto client = make_client();
   CHECK(client->post(request_to(server.url())));
-  CHECK_FALSE(client->post(request_to(server.url())));
-  CHECK(wait_until([&] { return client->post(request_to(server.url())).has_value(); }));
+  // Fails, or is tried again by curl on a connection that came just before the server went.
+  const bool is_taken = client->post(request_to(server.url())).has_value();
+  CHECK(
+      (is_taken || wait_until([&] { return client->post(request_to(server.url())).has_value(); })));
+  CHECK(client->post(request_to(server.url())));
 }
 
 TEST_CASE("Cancelling ends a request that would wait", "[curl_client]") {

@@ -81,7 +81,7 @@ std::string markdown() {
     out += fmt::format("| [{0}](#{0}) | {1} | {2} | {3} |\n", rule.id, severity_word(rule.severity),
                        table_cell(relay_words(rule)), documents_words(rule.documents));
   }
-  for (const Rule& rule : all_rules()) out += "\n" + markdown_rule(rule);
+  for (const Rule& rule : all_rules()) out.append("\n").append(markdown_rule(rule));
   return out;
 }
 

@@ -26,6 +26,7 @@ class TerminalSession {
     pointers.push_back(nullptr);
     pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
     if (pid_ == 0) {
+      ::signal(SIGHUP, SIG_DFL);  // ignored where the tests run under nohup
       ::execvp(pointers[0], pointers.data());
       ::_exit(127);
     }

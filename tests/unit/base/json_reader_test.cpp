@@ -53,7 +53,7 @@ std::string nested(size_t depth, std::string_view open, std::string_view inner,
   return text;
 }
 
-std::string quoted(std::string_view text, std::string_view behind = "") {
+std::string in_quotes(std::string_view text, std::string_view behind = "") {
   return std::string(1, '"').append(text).append(1, '"').append(behind);
 }
 
@@ -476,7 +476,8 @@ TEST_CASE("A string that does not end is a fault at its opening quote") {
 
 TEST_CASE("Control characters in strings must be escaped, DEL not") {
   for (int control = 0; control < 0x20; ++control) {
-    CHECK(fails_at(quoted(std::string("ab") + static_cast<char>(control)), 3, "control character"));
+    CHECK(fails_at(in_quotes(std::string("ab") + static_cast<char>(control)), 3,
+                   "control character"));
   }
   CHECK(accepts("\"\x7f\""));
 }
@@ -487,7 +488,7 @@ TEST_CASE("Strings are UTF-8: nothing overlong, no surrogates, nothing above U+1
   for (const char* bytes : {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80",
                             "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xff",
                             "\xc3", "\xe2\x82", "\xc3(", "\xf0\x9f\x98("}) {
-    CHECK(fails_at(quoted(std::string(1, 'a') + bytes), 2, "not UTF-8"));
+    CHECK(fails_at(in_quotes(std::string(1, 'a') + bytes), 2, "not UTF-8"));
   }
 }
 
@@ -496,11 +497,11 @@ TEST_CASE("A string's end, escape or fault is found at each distance") {
     CAPTURE(length);
     const std::string plain(length, 'x');
     for (const std::string behind : {"", "      ", "                    "}) {
-      CHECK(!skip_all(quoted(plain, behind)).failed);
-      CHECK(skip_all(quoted(plain, behind)).offset == length + 2);
-      CHECK(decoded(quoted(plain + "\\n", behind)) == plain + "\n");
-      CHECK(fails_at(quoted(plain + "\x1f", behind), length + 1, "control"));
-      CHECK(fails_at(quoted(plain + "\xff", behind), length + 1, "UTF-8"));
+      CHECK(!skip_all(in_quotes(plain, behind)).failed);
+      CHECK(skip_all(in_quotes(plain, behind)).offset == length + 2);
+      CHECK(decoded(in_quotes(plain + "\\n", behind)) == plain + "\n");
+      CHECK(fails_at(in_quotes(plain + "\x1f", behind), length + 1, "control"));
+      CHECK(fails_at(in_quotes(plain + "\xff", behind), length + 1, "UTF-8"));
     }
   }
 }

@@ -36,8 +36,9 @@ RowStatus FrameLookup::row_at(uint64_t pc, Row& row) {
 
 RowStatus FrameLookup::find(uint64_t pc, Cie& cie, Fde& fde) {
   if (!index_) {
-    if (find_by_table(pc, cie, fde)) return RowStatus::Found;
-    // A gap in the table, or a table that is wrong: the section itself tells which.
+    const TableAnswer answer = ask_table(pc, cie, fde);
+    if (answer == TableAnswer::Found) return RowStatus::Found;
+    if (answer == TableAnswer::Gap && table_is_sorted()) return RowStatus::NoCfi;
     auto index = std::make_shared<FdeIndex>();
     index->build(section_);
     index_ = std::move(index);
@@ -48,16 +49,27 @@ RowStatus FrameLookup::find(uint64_t pc, Cie& cie, Fde& fde) {
 std::optional<LinkAddress> FrameLookup::fde_begin_at(uint64_t pc) const {
   Cie cie;
   Fde fde;
-  const bool is_found =
-      index_ ? find_by_index(pc, cie, fde) == RowStatus::Found : find_by_table(pc, cie, fde);
+  const bool is_found = index_ ? find_by_index(pc, cie, fde) == RowStatus::Found
+                               : ask_table(pc, cie, fde) == TableAnswer::Found;
   return is_found ? std::optional(fde.begin) : std::nullopt;
 }
 
-bool FrameLookup::find_by_table(uint64_t pc, Cie& cie, Fde& fde) const {
-  const std::optional<uint64_t> address = table_ ? table_->find(pc) : std::nullopt;
-  if (!address) return false;
-  const uint64_t offset = *address - section_.address.value;  // a wrapped one is past the end
-  return read_covering(offset, pc, cie, fde) == RowStatus::Found;
+// A gap, only if the entry below it tells the truth about its FDE.
+FrameLookup::TableAnswer FrameLookup::ask_table(uint64_t pc, Cie& cie, Fde& fde) const {
+  const auto entry = table_ ? table_->find(pc) : std::nullopt;
+  if (!entry) return TableAnswer::Nonsense;
+  const uint64_t offset =
+      entry->fde_address - section_.address.value;  // a wrapped one is past the end
+  const RowStatus status = read_covering(offset, pc, cie, fde);
+  if (status == RowStatus::Found) return TableAnswer::Found;
+  const bool ends_before = status == RowStatus::NoCfi && fde.begin.value == entry->begin &&
+                           fde.begin < fde.end && fde.end.value <= pc;
+  return ends_before ? TableAnswer::Gap : TableAnswer::Nonsense;
+}
+
+bool FrameLookup::table_is_sorted() {
+  if (!table_is_sorted_) table_is_sorted_ = table_->is_sorted();
+  return *table_is_sorted_;
 }
 
 RowStatus FrameLookup::find_by_index(uint64_t pc, Cie& cie, Fde& fde) const {

@@ -11,9 +11,11 @@
 
 namespace sentry_prof::elf {
 
-// Uses the linker's search table while its answers hold, and for the first address that it has no
-// good answer for builds an index of its own, which then serves all. Not for use by two threads,
-// but a copy is: what both hold is never changed.
+// Uses the linker's search table while its answers hold together, and with the first that does not
+// builds an index of its own, which then serves all. An address between the FDEs of a sorted table
+// has none: libgcc's unwinder believes that too, so a table that left FDEs out would end the
+// program at its first exception. Not for use by two threads, but a copy is: what both hold is
+// never changed.
 class FrameLookup {
  public:
   FrameLookup(const FrameSection& section, std::optional<SearchTable> table)
@@ -29,13 +31,17 @@ class FrameLookup {
   uint64_t memory_bytes() const { return index_ ? index_->memory_bytes() : 0; }
 
  private:
+  enum class TableAnswer : uint8_t { Found, Gap, Nonsense };
+
   unwind::RowStatus find(uint64_t pc, Cie& cie, Fde& fde);
-  bool find_by_table(uint64_t pc, Cie& cie, Fde& fde) const;
+  TableAnswer ask_table(uint64_t pc, Cie& cie, Fde& fde) const;
+  bool table_is_sorted();
   unwind::RowStatus find_by_index(uint64_t pc, Cie& cie, Fde& fde) const;
   unwind::RowStatus read_covering(uint64_t offset, uint64_t pc, Cie& cie, Fde& fde) const;
 
   FrameSection section_;
   std::optional<SearchTable> table_;
+  std::optional<bool> table_is_sorted_;    // none: not looked at so far
   std::shared_ptr<const FdeIndex> index_;  // null: not needed so far
 };
 

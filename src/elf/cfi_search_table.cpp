@@ -113,7 +113,7 @@ uint64_t SearchTable::value_at(uint64_t field_index) const {
   return value & address_mask(header_.address_size_bytes);
 }
 
-std::optional<uint64_t> SearchTable::find(uint64_t pc) const {
+std::optional<SearchTable::Entry> SearchTable::find(uint64_t pc) const {
   uint64_t low = 0;  // entries below it begin at or below pc
   uint64_t high = count_;
   while (low < high) {
@@ -125,7 +125,14 @@ std::optional<uint64_t> SearchTable::find(uint64_t pc) const {
     }
   }
   if (low == 0) return std::nullopt;
-  return value_at(2 * (low - 1) + 1);
+  return Entry{value_at(2 * (low - 1)), value_at(2 * (low - 1) + 1)};
+}
+
+bool SearchTable::is_sorted() const {
+  for (uint64_t i = 1; i < count_; ++i) {
+    if (value_at(2 * (i - 1)) > value_at(2 * i)) return false;
+  }
+  return true;
 }
 
 uint64_t SearchTable::highest_fde_address() const {

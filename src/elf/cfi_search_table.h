@@ -19,8 +19,16 @@ class SearchTable {
 
   uint64_t size() const { return count_; }
 
-  // Link address of the FDE of the last entry whose first address is <= pc; none below the first.
-  std::optional<uint64_t> find(uint64_t pc) const;
+  struct Entry {
+    uint64_t begin;        // first address that the FDE covers
+    uint64_t fde_address;  // where the FDE is; both are link addresses
+  };
+
+  // The last entry that begins at or below pc; none below the first.
+  std::optional<Entry> find(uint64_t pc) const;
+
+  // Whether the entries rise, as they must for find() to mean anything: a pass over all of it.
+  bool is_sorted() const;
 
   // The highest address of an FDE in the table: a pass over all of it. 0 if it is empty.
   uint64_t highest_fde_address() const;

@@ -81,14 +81,32 @@ void check_three_fdes(const CfiTable& table) {
 
 TEST_CASE("FDEs are found without .eh_frame_hdr") { check_three_fdes(ThreeFdes().table()); }
 
-TEST_CASE("FDEs are found by .eh_frame_hdr, and no index is made until an address is not") {
+TEST_CASE("FDEs and the gaps between them are found by .eh_frame_hdr, and no index is made") {
   const ThreeFdes fdes;
   const CfiTable table = fdes.table(header_of(fdes.entries()));
   const uint64_t memory_bytes = table.memory_bytes();
   for (const uint64_t pc : {0x1000, 0x11ff, 0x1300}) CHECK(cfa_offset_at(table, pc) > 0);
+  for (const uint64_t pc : {0x1200, 0x12ff, 0x1400}) CHECK(cfa_offset_at(table, pc) == kNoCfi);
   CHECK(table.memory_bytes() == memory_bytes);
   check_three_fdes(table);
+}
+
+TEST_CASE("What a sorted table leaves out is not found, as it is not by libgcc's unwinder") {
+  const ThreeFdes fdes;
+  const CfiTable table = fdes.table(header_of({{0x1000, fdes.first}, {0x1300, fdes.third}}));
+  CHECK(cfa_offset_at(table, 0x10ff) == 0x11);
+  CHECK(cfa_offset_at(table, 0x1100) == kNoCfi);
+  CHECK(cfa_offset_at(table, 0x1300) == 0x13);
+}
+
+TEST_CASE("With the first nonsense of .eh_frame_hdr an index is made") {
+  const ThreeFdes fdes;
+  const CfiTable table =
+      fdes.table(header_of({{0x1000, fdes.first}, {0x1180, fdes.second}, {0x1300, fdes.third}}));
+  const uint64_t memory_bytes = table.memory_bytes();
+  CHECK(cfa_offset_at(table, 0x1200) == kNoCfi);
   CHECK(table.memory_bytes() == memory_bytes + 3 * 16);
+  check_three_fdes(table);
 }
 
 TEST_CASE(
@@ -158,7 +176,6 @@ TEST_CASE("a table that lies does not hide an FDE") {
   const ThreeFdes fdes;
   const std::vector<TableEntry> lies[] = {
       {{0x1300, fdes.third}, {0x1000, fdes.first}, {0x1100, fdes.second}},      // unsorted
-      {{0x1000, fdes.first}},                                                   // incomplete
       {{0x1000, fdes.third}, {0x1100, fdes.first}, {0x1300, fdes.second}},      // mixed up
       {{0x1000, 0}, {0x1100, 0}, {0x1300, 0}},                                  // a CIE
       {{0x1000, fdes.first + 3}, {0x1100, fdes.second - 1}, {0x1300, 0x9999}},  // inside, outside

@@ -116,7 +116,8 @@ unwind::Walk Recording::walk(const sampling::SampleEvent& sample,
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
   const unsigned sp = unwind::arch_registers(native_arch()).stack_pointer;
   const unwind::StackSnapshot stack({registers.get(sp)}, sample.stack, sample.stack_is_cut);
-  const unwind::Walk result = unwinder_.walk(registers, stack, modules);
+  const unwind::Walk result =
+      unwinder_.walk(registers, stack, modules, &memories_.of(sample.pid, sample.tid));
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
 }

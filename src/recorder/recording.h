@@ -95,6 +95,7 @@ class Recording final : public sampling::EventSink {
   target::ImageStore& images_;
   ChunkFinisher& finisher_;
   unwind::Unwinder unwinder_;
+  unwind::WalkMemories memories_;
   profile::ChunkBuilder builder_;
   AnonymousRegions regions_;
   SampleFigures figures_;

@@ -92,6 +92,7 @@ void add_own_cost(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "rule_cache_misses", figures.unwinder.cache_misses);
   add_number(json, "full_rows", figures.unwinder.full_rows);
   add_number(json, "walks_restarted", figures.unwinder.restarts);
+  add_number(json, "frames_remembered", figures.unwinder.remembered_frames);
 }
 
 void add_hottest(JsonWriter& json, const std::vector<HotFunction>& hottest) {

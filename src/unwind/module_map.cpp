@@ -1,6 +1,7 @@
 #include "unwind/module_map.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace sentry_prof::unwind {
 namespace {
@@ -9,6 +10,11 @@ namespace {
 auto first_ending_after(const std::vector<Module>& modules, RuntimeAddress address) {
   return std::upper_bound(modules.begin(), modules.end(), address,
                           [](RuntimeAddress a, const Module& module) { return a < module.end; });
+}
+
+uint64_t next_version() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 }  // namespace
@@ -30,11 +36,15 @@ void ModuleMap::insert(const Module& module) {
     pieces.push_back(*(last - 1));
     pieces.back().begin = module.end;
   }
+  version_ = next_version();
   const auto position = modules_.erase(first, last);
   modules_.insert(position, pieces.begin(), pieces.end());
 }
 
-void ModuleMap::clear() { modules_.clear(); }
+void ModuleMap::clear() {
+  version_ = next_version();
+  modules_.clear();
+}
 
 const Module* ModuleMap::find(RuntimeAddress address) const {
   const auto found = first_ending_after(modules_, address);

@@ -31,9 +31,13 @@ class ModuleMap {
   // Null if nothing executable is mapped there.
   const Module* find(RuntimeAddress address) const;
   const std::vector<Module>& modules() const { return modules_; }
+  // Equal only for maps of equal modules, whichever they are: it is new after each change. 0: none
+  // was ever made.
+  uint64_t version() const { return version_; }
 
  private:
   std::vector<Module> modules_;
+  uint64_t version_ = 0;
 };
 
 }  // namespace sentry_prof::unwind

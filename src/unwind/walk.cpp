@@ -2,6 +2,7 @@
 
 #include "unwind/compact_rule.h"
 #include "unwind/full_row.h"
+#include "unwind/walk_trail.h"
 
 #include <algorithm>
 
@@ -53,7 +54,8 @@ struct Cursor {
 class Walker {
  public:
   Walker(Arch arch, const Registers& leaf, const StackSnapshot& stack, const ModuleMap& modules,
-         RuleCache& cache, UnwinderStats& stats, std::span<WalkedFrame> frames, uint32_t& work_left)
+         RuleCache& cache, UnwinderStats& stats, std::span<WalkedFrame> frames, WalkTrail& trail,
+         uint32_t& work_left)
       : arch_(arch),
         names_(arch_registers(arch)),
         leaf_(leaf),
@@ -62,19 +64,22 @@ class Walker {
         cache_(cache),
         stats_(stats),
         frames_(frames),
+        trail_(trail),
         work_left_(work_left) {}
 
   Walk run(Mode mode) {
     start(mode);
     do {
-      if (!enter_frame()) break;
+      if (!enter_frame() || knows_the_rest()) break;
     } while (step() == Step::Continues);
+    if (end_ == WalkEnd::Root) trail_.is_whole();
     return {frames_.first(frame_count_), end_};
   }
 
  private:
   void start(Mode mode) {
     mode_ = mode;
+    trail_.restart(mode == Mode::Fast);
     registers_ = leaf_;
     cursor_ = {.pc = leaf_.get(names_.program_counter),
                .sp = leaf_.get(names_.stack_pointer),
@@ -106,6 +111,28 @@ class Walker {
         .origin = cursor_.origin,
         .pc_is_exact = cursor_.pc_is_exact,
         .pc = has_image ? to_link({cursor_.pc}, module_->bias).value : cursor_.pc};
+    if (!cursor_.pc_is_exact) trail_.enter(frames_[frame_count_ - 1], state());
+    return true;
+  }
+
+  FrameState state() const {
+    return {.pc = cursor_.pc,
+            .sp = cursor_.sp,
+            .fp = cursor_.fp_is_known ? cursor_.fp : 0,
+            .fp_is_known = cursor_.fp_is_known};
+  }
+
+  // Whether the thread's last walk came through the frame at the cursor, and nothing has changed
+  // from there outward.
+  bool knows_the_rest() {
+    if (cursor_.pc_is_exact) return false;
+    const std::span<const WalkStep> rest =
+        trail_.rest_of_stack(stack_, frames_.size() - frame_count_);
+    if (rest.empty()) return false;
+    for (auto step = rest.rbegin(); step != rest.rend(); ++step)
+      frames_[frame_count_++] = step->frame;
+    stats_.remembered_frames += rest.size();
+    end_ = WalkEnd::Root;
     return true;
   }
 
@@ -186,6 +213,7 @@ class Walker {
     const uint64_t slot = cfa + as_bytes(rule.return_address_words);
     uint64_t return_address = 0;
     if (!stack_.read_u64({slot}, return_address)) return ends_outside({slot});
+    trail_.read_return_address(slot, return_address);
     if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
     if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
     if (is_nobody(return_address)) return ends(WalkEnd::Root);
@@ -201,7 +229,11 @@ class Walker {
   void load_frame_pointer(uint64_t slot) {
     if (stack_.read_u64({slot}, cursor_.fp)) {
       cursor_.fp_is_known = true;
-    } else if (!cursor_.is_leaf || !is_in_red_zone(slot, cursor_.sp)) {
+      trail_.read_saved_fp(slot, cursor_.fp);
+      return;
+    }
+    trail_.breaks();
+    if (!cursor_.is_leaf || !is_in_red_zone(slot, cursor_.sp)) {
       cursor_.fp_is_known = false;
     }  // else: popped already, see CalleeFrame
   }
@@ -244,6 +276,7 @@ class Walker {
 
   Step step_over(const Row& row) {
     ++stats_.full_rows;
+    trail_.breaks();
     put_cursor_into_registers();
     const RowResult result =
         apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);
@@ -317,6 +350,8 @@ class Walker {
     uint64_t caller_fp = 0;
     if (!stack_.read_u64({fp}, caller_fp)) return ends_outside_frame_pointer({fp});
     if (!stack_.read_u64({fp + 8}, return_address)) return ends_outside_frame_pointer({fp + 8});
+    trail_.read_saved_fp(fp, caller_fp);
+    trail_.read_return_address(fp + 8, return_address);
     return_address = without_signature(return_address);
     if (module_at(return_address - 1) == nullptr) return ends(WalkEnd::NoUnwindInfo);
     cursor_.fp = caller_fp;
@@ -341,6 +376,7 @@ class Walker {
   RuleCache& cache_;
   UnwinderStats& stats_;
   const std::span<WalkedFrame> frames_;
+  WalkTrail& trail_;
   uint32_t& work_left_;  // of kMaxWork, for both modes
 
   Mode mode_ = Mode::Fast;
@@ -397,17 +433,21 @@ std::string_view name_of(WalkEnd end) {
 Unwinder::Unwinder(Arch arch, size_t cache_bytes)
     : arch_(arch),
       cache_(cache_bytes),
-      frames_(std::make_unique<std::array<WalkedFrame, kMaxFrames>>()) {}
+      frames_(std::make_unique<std::array<WalkedFrame, kMaxFrames>>()) {
+  steps_.reserve(kMaxFrames);
+}
 
 Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
-                    const ModuleMap& modules) {
+                    const ModuleMap& modules, WalkMemory* memory) {
   const ArchRegisters names = arch_registers(arch_);
   if (!registers.is_known(names.program_counter) || !registers.is_known(names.stack_pointer)) {
     return {{}, WalkEnd::UnknownRegister};
   }
   uint32_t work_left = kMaxWork;
+  WalkTrail trail(memory, modules.version(), steps_);
   const auto run = [&](Mode mode) {
-    return Walker(arch_, registers, stack, modules, cache_, stats_, *frames_, work_left).run(mode);
+    return Walker(arch_, registers, stack, modules, cache_, stats_, *frames_, trail, work_left)
+        .run(mode);
   };
   Walk walk = run(Mode::Fast);
   // Perhaps an inner frame saved the register that was missing: once more, with all of them.

@@ -5,6 +5,8 @@
 #include "unwind/registers.h"
 #include "unwind/rule_cache.h"
 #include "unwind/stack_snapshot.h"
+#include "unwind/walk_memory.h"
+#include "unwind/walked_frame.h"
 
 #include <array>
 #include <cstdint>
@@ -13,15 +15,6 @@
 #include <string_view>
 
 namespace sentry_prof::unwind {
-
-// How a frame's pc was found. Ends up in the summary's `frames_by_origin`.
-enum class FrameOrigin : uint8_t {
-  Leaf,          // the interrupted pc itself
-  Cfi,           // by a row of unwind information
-  FramePointer,  // by the frame pointer, where no CFI exists
-};
-inline constexpr size_t kFrameOriginCount = 3;
-std::string_view name_of(FrameOrigin origin);
 
 // Why a walk ended. Root is the only complete one.
 enum class WalkEnd : uint8_t {
@@ -39,15 +32,6 @@ enum class WalkEnd : uint8_t {
 };
 inline constexpr size_t kWalkEndCount = 10;
 std::string_view name_of(WalkEnd end);
-
-struct WalkedFrame {
-  ImageId image = kNoImage;
-  FrameOrigin origin = FrameOrigin::Leaf;
-  // True for the leaf and for the frame that a signal interrupted; false for return addresses.
-  bool pc_is_exact = false;
-  // With an image: the link address. Without: the runtime address. Raw, never minus one.
-  uint64_t pc = 0;
-};
 
 // Borrowed from the Unwinder; valid until its next walk.
 struct Walk {
@@ -68,19 +52,23 @@ inline constexpr uint32_t kMaxWork = 1u << 19;
 struct UnwinderStats {
   uint64_t cache_hits = 0;
   uint64_t cache_misses = 0;
-  uint64_t full_rows = 0;  // frames that took the full path over all registers
-  uint64_t restarts = 0;   // walks done again with all registers
+  uint64_t full_rows = 0;          // frames that took the full path over all registers
+  uint64_t restarts = 0;           // walks done again with all registers
+  uint64_t remembered_frames = 0;  // frames taken from the thread's last walk
 };
 
-// Not thread-safe; one per recording thread. Memory: the rule cache (fixed) plus kMaxFrames frames.
+// Not thread-safe; one per recording thread. Memory: the rule cache (fixed) plus kMaxFrames frames
+// and as many steps, of which the deepest stack so far has touched its part.
 class Unwinder {
  public:
   explicit Unwinder(Arch arch, size_t cache_bytes = kDefaultRuleCache_bytes);
 
   // Never reads outside `stack`, ends after kMaxFrames or kMaxWork at the latest. Allocates nothing
   // itself; an image's CfiSource may when it is first asked. A failing walk yields its good part.
-  // `registers` must know pc, sp and, for frames that use it, fp.
-  Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules);
+  // `registers` must know pc, sp and, for frames that use it, fp. `memory` is what is known of the
+  // thread from its last walk, and makes the walk faster, never other; null: nothing.
+  Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
+            WalkMemory* memory = nullptr);
 
   const UnwinderStats& stats() const { return stats_; }
 
@@ -89,6 +77,7 @@ class Unwinder {
   RuleCache cache_;
   UnwinderStats stats_;
   std::unique_ptr<std::array<WalkedFrame, kMaxFrames>> frames_;
+  std::vector<WalkStep> steps_;  // of the walk that is going on
 };
 
 }  // namespace sentry_prof::unwind

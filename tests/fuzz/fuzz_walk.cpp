@@ -105,6 +105,32 @@ bool are_equal(const std::vector<WalkedFrame>& a, std::span<const WalkedFrame> b
   return true;
 }
 
+struct OwnWalk {
+  explicit OwnWalk(const Walk& walk)
+      : frames(walk.frames.begin(), walk.frames.end()), end(walk.end) {}
+  bool operator==(const Walk& walk) const {
+    return end == walk.end && are_equal(frames, walk.frames);
+  }
+
+  std::vector<WalkedFrame> frames;
+  WalkEnd end;
+};
+
+// Nor does what a thread's last walk saw, whatever has become of the stack since.
+void check_with_memory(Unwinder& unwinder, const Registers& registers, const ModuleMap& modules,
+                       std::vector<uint64_t> words, uint64_t changed_word) {
+  WalkMemory memory;
+  const auto walk = [&](WalkMemory* with) {
+    const Bytes bytes = std::as_bytes(std::span(words));
+    return unwinder.walk(registers, StackSnapshot({kStackBegin}, bytes), modules, with);
+  };
+  require(OwnWalk(walk(nullptr)) == walk(&memory));
+  require(OwnWalk(walk(nullptr)) == walk(&memory));
+  if (words.empty()) return;
+  words[changed_word % words.size()] ^= changed_word >> 32;
+  require(OwnWalk(walk(nullptr)) == walk(&memory));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -144,5 +170,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Walk uncached = small_cache.walk(registers, stack, modules);
     require(uncached.end == end && are_equal(frames, uncached.frames));
   }
+  check_with_memory(unwinder, registers, modules, words, registers.get(0));
   return 0;
 }

@@ -1,0 +1,90 @@
+// What a thread's last whole walk saw. Between two samples of a thread most of its outer frames
+// have not moved: the next walk compares the words of the stack that led through them, which can be
+// loaded all at once, instead of finding one rule after the other again.
+#pragma once
+
+#include "unwind/stack_snapshot.h"
+#include "unwind/walked_frame.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace sentry_prof::unwind {
+
+// What the step from a frame to its caller rests on, apart from rules and memory.
+struct FrameState {
+  uint64_t pc = 0;
+  uint64_t sp = 0;
+  uint64_t fp = 0;
+  bool fp_is_known = false;
+
+  bool operator==(const FrameState&) const = default;
+};
+
+// A word of the stack; the default is none.
+struct SeenWord {
+  uint64_t address = 0;
+  uint64_t value = 0;
+
+  bool is_still_in(const StackSnapshot& stack) const {
+    uint64_t now = 0;
+    return address == 0 || (stack.read_u64({address}, now) && now == value);
+  }
+};
+
+// A return address's frame, and the words that the step to its caller read.
+struct WalkStep {
+  WalkedFrame frame;
+  FrameState state;
+  SeenWord return_address;
+  SeenWord saved_fp;
+
+  bool still_holds(const StackSnapshot& stack) const {
+    return return_address.is_still_in(stack) && saved_fp.is_still_in(stack);
+  }
+};
+
+// 24 KiB. Few stacks have more frames; what lies farther in is walked as ever.
+inline constexpr size_t kMaxRememberedSteps = 256;
+
+// The outermost frames of a walk that reached its root. A walk is a function of the module map, the
+// state and the words it reads: one that comes to a remembered state and finds the same words would
+// find the same callers. Nothing is guessed.
+class WalkMemory {
+ public:
+  // Forgets everything if it was learnt with another map (ModuleMap::version()).
+  void use_map(uint64_t version) {
+    if (version == map_version_) return;
+    steps_.clear();
+    map_version_ = version;
+  }
+
+  // Outermost first.
+  const std::vector<WalkStep>& steps() const { return steps_; }
+
+  // The walk reached its root by `inner`, innermost first, and behind it by the `kept` outermost
+  // steps that are remembered already.
+  void learn(size_t kept, const std::vector<WalkStep>& inner);
+
+ private:
+  uint64_t map_version_ = 0;
+  std::vector<WalkStep> steps_;
+};
+
+// The memories of as many threads as are likely to run at a time, 1.5 MiB at most. Of two threads
+// that share a place the later one has it.
+class WalkMemories {
+ public:
+  WalkMemory& of(uint32_t pid, uint32_t tid);
+
+ private:
+  struct Place {
+    uint64_t thread = 0;
+    WalkMemory memory;
+  };
+  std::array<Place, 64> places_;
+};
+
+}  // namespace sentry_prof::unwind

@@ -1,0 +1,79 @@
+// The steps of the walk that is going on, and its meeting with those that the thread's memory has.
+#pragma once
+
+#include "unwind/walk_memory.h"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace sentry_prof::unwind {
+
+// Without memory everything here does nothing. `steps` is the caller's, so that its room is kept
+// from walk to walk.
+class WalkTrail {
+ public:
+  WalkTrail(WalkMemory* memory, uint64_t map_version, std::vector<WalkStep>& steps)
+      : memory_(map_version == 0 ? nullptr : memory), steps_(steps) {
+    if (memory_ == nullptr) return;
+    memory_->use_map(map_version);
+    untried_ = memory_->steps().size();
+  }
+
+  // Begins the walk.
+  void restart(bool is_followed) {
+    is_followed_ = is_followed && memory_ != nullptr;
+    steps_.clear();
+  }
+
+  // The walk stands at a frame from which its state alone leads on. What it reads from here to the
+  // next frame belongs to this step.
+  void enter(const WalkedFrame& frame, const FrameState& state) {
+    if (is_followed_) steps_.push_back({frame, state, {}, {}});
+  }
+
+  void read_return_address(uint64_t address, uint64_t value) {
+    if (is_followed_ && !steps_.empty()) steps_.back().return_address = {address, value};
+  }
+  void read_saved_fp(uint64_t address, uint64_t value) {
+    if (is_followed_ && !steps_.empty()) steps_.back().saved_fp = {address, value};
+  }
+
+  // The step to the next frame takes more than a later walk could compare: nothing so far counts.
+  void breaks() { steps_.clear(); }
+
+  // If the frame that was entered last is in the memory, and all words from it outward are as they
+  // were: the frames outside of it, outermost first, if there are no more than `max_frames`. Else
+  // none.
+  std::span<const WalkStep> rest_of_stack(const StackSnapshot& stack, size_t max_frames) {
+    if (!is_followed_ || steps_.empty()) return {};
+    const std::vector<WalkStep>& known = memory_->steps();
+    const FrameState& state = steps_.back().state;
+    while (untried_ > 0 && known[untried_ - 1].state.sp < state.sp) --untried_;
+    if (untried_ < 2 || known[untried_ - 1].state != state) return {};  // the root has no rest
+    // All words are loaded at once: none waits for the one before, as in a walk from rule to rule.
+    size_t still_holding = 0;
+    for (size_t i = 0; i < untried_; ++i) still_holding += known[i].still_holds(stack) ? 1 : 0;
+    if (still_holding < untried_ || untried_ - 1 > max_frames) {
+      untried_ = 0;
+      return {};
+    }
+    kept_ = untried_;
+    steps_.pop_back();
+    return std::span(known).first(untried_ - 1);
+  }
+
+  // The walk reached the root.
+  void is_whole() {
+    if (is_followed_) memory_->learn(kept_, steps_);
+  }
+
+ private:
+  WalkMemory* memory_;
+  std::vector<WalkStep>& steps_;
+  bool is_followed_ = false;
+  size_t untried_ = 0;  // steps of the memory that may lie on the way, from the outermost
+  size_t kept_ = 0;     // of these, those that do
+};
+
+}  // namespace sentry_prof::unwind

@@ -1,0 +1,30 @@
+// A frame as a walk finds it.
+#pragma once
+
+#include "unwind/module_map.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace sentry_prof::unwind {
+
+// How a frame's pc was found. Ends up in the summary's `frames_by_origin`.
+enum class FrameOrigin : uint8_t {
+  Leaf,          // the interrupted pc itself
+  Cfi,           // by a row of unwind information
+  FramePointer,  // by the frame pointer, where no CFI exists
+};
+inline constexpr size_t kFrameOriginCount = 3;
+std::string_view name_of(FrameOrigin origin);
+
+struct WalkedFrame {
+  ImageId image = kNoImage;
+  FrameOrigin origin = FrameOrigin::Leaf;
+  // True for the leaf and for the frame that a signal interrupted; false for return addresses.
+  bool pc_is_exact = false;
+  // With an image: the link address. Without: the runtime address. Raw, never minus one.
+  uint64_t pc = 0;
+};
+
+}  // namespace sentry_prof::unwind

@@ -1,0 +1,159 @@
+// The walk with what is remembered of the thread's last one: faster, never other.
+#include "unwind/walk_memory.h"
+
+#include "support/catch2.h"
+#include "walk_fixture.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+
+namespace {
+
+using Pcs = std::vector<uint64_t>;
+
+// main (root) <- outer <- middle <- leaf, at 0x7000 upward; `leaf` may be any of two functions.
+struct RememberingWorld : World {
+  RememberingWorld() {
+    cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 16));
+    cfi.add(0x2000, 0x2100, saving(row_with_cfa(kRsp, 24), kRbp, -16));
+    cfi.add(0x3000, 0x3100, row_with_cfa(kRsp, 16));
+    cfi.add(0x4000, 0x4100, root_row());
+  }
+
+  std::vector<uint64_t> words() const {
+    return {1, at(0x2050), 2, 0xfb, at(0x3050), 3, at(0x4050), 4};
+  }
+  Walk walk_from(uint64_t pc, const std::vector<uint64_t>& words, uint64_t fp = 0) {
+    return unwinder.walk(registers_at(at(pc), 0x7000, fp), FakeStack(0x7000, words), modules,
+                         &memory);
+  }
+  // What a walk without memory finds. Walks are borrowed, so this copies.
+  Pcs truth(uint64_t pc, const std::vector<uint64_t>& words) {
+    Unwinder other(Arch::X86_64);
+    return pcs(other.walk(registers_at(at(pc), 0x7000, 0), FakeStack(0x7000, words), modules));
+  }
+  uint64_t remembered() const { return unwinder.stats().remembered_frames; }
+
+  WalkMemory memory;
+};
+
+const Pcs kWhole{0x1010, 0x2050, 0x3050, 0x4050};
+
+}  // namespace
+
+TEST_CASE("the frames outside of one that has not moved are remembered") {
+  RememberingWorld w;
+  CHECK(pcs(w.walk_from(0x1010, w.words())) == kWhole);
+  CHECK(w.remembered() == 0);
+  const Walk again = w.walk_from(0x1020, w.words());
+  CHECK(pcs(again) == Pcs{0x1020, 0x2050, 0x3050, 0x4050});
+  CHECK(again.is_complete());
+  CHECK(origins(again) ==
+        std::vector{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Cfi, FrameOrigin::Cfi});
+  CHECK(w.remembered() == 2);  // beyond the frame that is found to be the same
+}
+
+TEST_CASE("a call from another place is not taken for the remembered one") {
+  RememberingWorld w;
+  w.walk_from(0x1010, w.words());
+  auto words = w.words();
+  words[1] = at(0x2060);
+  CHECK(pcs(w.walk_from(0x1010, words)) == Pcs{0x1010, 0x2060, 0x3050, 0x4050});
+  words[1] = at(0x2050);
+  words[4] = at(0x3060);
+  CHECK(pcs(w.walk_from(0x1010, words)) == Pcs{0x1010, 0x2050, 0x3060, 0x4050});
+  words[6] = at(0x4060);
+  CHECK(pcs(w.walk_from(0x1010, words)) == Pcs{0x1010, 0x2050, 0x3060, 0x4060});
+}
+
+TEST_CASE("a frame pointer that was saved another time counts, too") {
+  RememberingWorld w;
+  w.cfi.add(0x3100, 0x3200, row_with_cfa(kRbp, 16));  // the frame pointer leads on from here
+  auto words = w.words();
+  words[4] = at(0x3150);
+  words[3] = 0x7028;
+  CHECK(pcs(w.walk_from(0x1010, words)) == Pcs{0x1010, 0x2050, 0x3150, 0x4050});
+  words.push_back(at(0x4060));
+  words[3] = 0x7030;
+  CHECK(pcs(w.walk_from(0x1010, words)) == w.truth(0x1010, words));
+}
+
+TEST_CASE("a map that changed makes everything forgotten") {
+  RememberingWorld w;
+  w.walk_from(0x1010, w.words());
+  w.modules.insert({{kBias + 0x3000}, {kBias + 0x4000}, {}, kNoImage, nullptr});
+  const Walk walk = w.walk_from(0x1010, w.words());
+  CHECK_FALSE(walk.is_complete());
+  CHECK(w.remembered() == 0);
+}
+
+TEST_CASE("a copied map is the same until either changes") {
+  RememberingWorld w;
+  w.walk_from(0x1010, w.words());
+  const ModuleMap forked = w.modules;
+  CHECK(forked.version() == w.modules.version());
+  w.modules.insert({{0x10}, {0x20}, {}, kNoImage, nullptr});
+  CHECK(forked.version() != w.modules.version());
+  ModuleMap other = forked;
+  other.clear();
+  CHECK(other.version() != forked.version());
+  CHECK(other.version() != w.modules.version());
+}
+
+TEST_CASE("words that were not copied this time are not believed") {
+  RememberingWorld w;
+  w.walk_from(0x1010, w.words());
+  auto words = w.words();
+  words.resize(6);
+  const Walk walk = w.walk_from(0x1010, words);
+  CHECK(end_of(walk) == "stack_truncated");
+  CHECK(pcs(walk) == Pcs{0x1010, 0x2050, 0x3050});
+  CHECK(pcs(w.walk_from(0x1010, w.words())) == kWhole);
+  CHECK(w.remembered() == 2);  // the walk that was cut took nothing away
+}
+
+TEST_CASE("only whole walks are remembered") {
+  RememberingWorld w;
+  auto words = w.words();
+  words.resize(6);
+  w.walk_from(0x1010, words);
+  w.walk_from(0x1010, words);
+  CHECK(w.remembered() == 0);
+}
+
+TEST_CASE("beyond a frame that takes all registers nothing is remembered") {
+  RememberingWorld w;
+  unwind::Row whole_row = row_with_cfa(kRsp, 16);
+  whole_row.rules[kRsp] = {.kind = RuleKind::ValCfaOffset, .offset = 0};  // fits no compact rule
+  w.cfi.add(0x5000, 0x5100, whole_row);
+  w.walk_from(0x5010, w.words());
+  CHECK(pcs(w.walk_from(0x5010, w.words())) == Pcs{0x5010, 0x2050, 0x3050, 0x4050});
+  CHECK(w.remembered() == 2);
+  auto words = w.words();
+  words[4] = at(0x5050);
+  words.insert(words.begin() + 5, {0, at(0x3050)});
+  CHECK(pcs(w.walk_from(0x1010, words)) == w.truth(0x1010, words));
+  CHECK(pcs(w.walk_from(0x1010, words)) == w.truth(0x1010, words));
+}
+
+TEST_CASE("of a deep stack the outermost frames are remembered") {
+  RememberingWorld w;
+  std::vector<uint64_t> words;
+  for (int level = 0; level < 1000; ++level) words.insert(words.end(), {7, at(0x1050)});
+  words.insert(words.end(), {7, at(0x4050)});
+  const auto walk = [&] { return pcs(w.walk_from(0x1010, words)); };
+  const Pcs first = walk();
+  REQUIRE(first.size() == 1002);
+  CHECK(walk() == first);
+  CHECK(w.remembered() == kMaxRememberedSteps - 1);
+}
+
+TEST_CASE("each thread has a memory of its own, and threads of one place take turns") {
+  WalkMemories memories;
+  memories.of(1, 1).use_map(5);
+  memories.of(1, 1).learn(0, {WalkStep{}});
+  CHECK(memories.of(1, 2).steps().empty());
+  CHECK(memories.of(1, 1).steps().size() == 1);
+  CHECK(memories.of(2, 1).steps().empty());
+  CHECK(memories.of(1, 1).steps().empty());
+}

@@ -40,6 +40,10 @@ struct SampleFigures {
   std::array<uint64_t, unwind::kFrameOriginCount> frames_by_origin{};
   uint64_t samples = 0;  // handed to a chunk, with a stack
   uint64_t idle_markers = 0;
+  // Stacks deeper than their copies, whose outer frames were read from the process; and these
+  // frames.
+  uint64_t samples_with_live_frames = 0;
+  uint64_t live_frames = 0;
   uint64_t unwind_ns = 0;
   uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
 

@@ -82,6 +82,9 @@ class Collector {
       case RawEntry::End:
         add_end(in);
         break;
+      case RawEntry::LiveMemory:
+        add_memory(in);
+        break;
     }
     return in.is_done();
   }
@@ -139,6 +142,14 @@ class Collector {
     if (!in.ok() || log_.steps[last_record_].snapshot) return in.fail_unless(false);
     log_.steps[last_record_].snapshot = log_.snapshots.size();
     log_.snapshots.push_back(std::move(snapshot));
+  }
+
+  void add_memory(FieldReader& in) {
+    RawMemory memory;
+    in(memory.address);
+    memory.bytes = in.rest();
+    in.fail_unless(last_record_ < log_.steps.size());
+    if (in.ok()) log_.steps[last_record_].memory.push_back(memory);
   }
 
   void add_answer(FieldReader& in) {
@@ -229,6 +240,13 @@ std::string encode_record(uint64_t time_ns, sampling::RecordFate fate, Bytes rec
 std::string encode_time(uint64_t time_ns) {
   FieldWriter out;
   out(time_ns);
+  return out.take();
+}
+
+std::string encode_memory(uint64_t address, Bytes bytes) {
+  FieldWriter out;
+  out(address);
+  out.rest(bytes);
   return out.take();
 }
 

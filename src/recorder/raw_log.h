@@ -26,12 +26,13 @@ enum class RawEntry : uint32_t {
   Opened,       // what a question to the opener gave
   FileBytes,    // one block of an opened file
   End,          // when recording ended
+  LiveMemory,   // of a process, asked for by the record before
 };
-inline constexpr uint32_t kLastRawEntry = static_cast<uint32_t>(RawEntry::End);
+inline constexpr uint32_t kLastRawEntry = static_cast<uint32_t>(RawEntry::LiveMemory);
 
 // "SPRAWLOG" in memory order, and the version behind it.
 inline constexpr uint64_t kRawLogMagic = 0x474f'4c57'4152'5053;
-inline constexpr uint32_t kRawLogVersion = 1;
+inline constexpr uint32_t kRawLogVersion = 2;
 // Files are kept in blocks of this size, each once.
 inline constexpr uint64_t kRawBlockBytes = 4096;
 
@@ -65,6 +66,12 @@ struct RawFile {
   std::unordered_map<uint64_t, Bytes> blocks;  // by number
 };
 
+// What was read of a process's memory.
+struct RawMemory {
+  uint64_t address = 0;
+  Bytes bytes;
+};
+
 // One thing that happened to the recording thread.
 struct RawStep {
   RawEntry kind = RawEntry::Record;  // Record, Time or Snapshot
@@ -72,6 +79,7 @@ struct RawStep {
   uint64_t time_ns = 0;
   Bytes record;
   std::optional<size_t> snapshot;  // index; of a Record: the reread that it led to
+  std::vector<RawMemory> memory;   // of a Record: what was read because of it, in this order
 };
 
 // The end of the run, and of the sampler's figures those that records do not tell.
@@ -103,6 +111,7 @@ std::string encode(const RawSession& session);
 std::string encode(const RawEnd& end);
 std::string encode_record(uint64_t time_ns, sampling::RecordFate fate, Bytes record);
 std::string encode_time(uint64_t time_ns);
+std::string encode_memory(uint64_t address, Bytes bytes);
 std::string encode(const Result<target::ProcessSnapshot>& snapshot);
 std::string encode(const std::string& question_key, const RawAnswer& answer);
 std::string encode_block(uint32_t file_number, uint64_t block_number, Bytes bytes);

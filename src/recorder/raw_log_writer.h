@@ -28,6 +28,9 @@ class RawLogWriter final : public sampling::RecordTap {
   void on_reread(const Result<target::ProcessSnapshot>& snapshot) {
     add(RawEntry::Reread, encode(snapshot));
   }
+  void on_memory(uint64_t address, Bytes bytes) {
+    add(RawEntry::LiveMemory, encode_memory(address, bytes));
+  }
   void on_end(const RawEnd& end) { add(RawEntry::End, encode(end)); }
 
   // The opener that asks `inner` and keeps what it answers, and what is read of the files. The

@@ -5,6 +5,7 @@
 #include "os/priority.h"
 #include "os/privileges.h"
 #include "os/process.h"
+#include "os/process_memory.h"
 #include "recorder/executable_name.h"
 #include "recorder/register_mapping.h"
 #include "recorder/run_figures.h"
@@ -27,6 +28,9 @@ constexpr uint64_t kPollInterval_ns = 100'000'000;
 // The sampler holds back events that the kernel may still be writing; only what is older than this
 // is sure to have been handed on.
 constexpr uint64_t kSettled_ns = 10'000'000;
+// A sample is handed on within kPollInterval_ns and what the merge holds back. Much later the stack
+// that it saw is gone, and each attempt a waste.
+constexpr uint64_t kLatestLiveRead_ns = 500'000'000;
 
 // A process that has ended since has no maps any more; its samples say so themselves. But without
 // the right to read maps no sample could be unwound.
@@ -155,6 +159,13 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
     auto snapshot = target::read_process(static_cast<int>(pid));
     if (raw_log != nullptr) raw_log->on_reread(snapshot);
     return snapshot;
+  };
+  options.read_memory = [raw_log = options_.raw_log](const MemoryRequest& request,
+                                                     std::span<std::byte> out) -> size_t {
+    if (os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns) return 0;
+    const size_t got = os::read_memory(static_cast<pid_t>(request.pid), request.address.value, out);
+    if (raw_log != nullptr && got > 0) raw_log->on_memory(request.address.value, out.first(got));
+    return got;
   };
   if (options_.raw_log != nullptr) log_session(main_pid);
   Recording recording(std::move(options), run.processes, run.images, *run.finisher, begin_ns_);

@@ -37,6 +37,10 @@ target::MappingFacts facts_of(const sampling::MapEvent& map) {
   return facts;
 }
 
+RuntimeAddress stack_pointer(const unwind::Registers& registers) {
+  return {registers.get(unwind::arch_registers(native_arch()).stack_pointer)};
+}
+
 }  // namespace
 
 Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
@@ -46,6 +50,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       images_(images),
       finisher_(finisher),
       unwinder_(native_arch()),
+      live_stack_(options_.read_memory),
       builder_(begin_ns),
       dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
       chunk_end_ns_(begin_ns + options_.chunk_ns),
@@ -84,13 +89,13 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
     return;
   }
   const unwind::ModuleMap& modules = processes_.process(sample.pid).modules;
-  unwind::Walk stack = walk(sample, modules);
+  unwind::Walk stack = walk(time_ns, sample, modules);
   if (is_during_exec(sample, stack)) {
     ++figures_.loss(Loss::DuringExec);
     return;
   }
   if (stack.end == unwind::WalkEnd::UnmappedPc && reread_maps(sample.pid, time_ns)) {
-    stack = walk(sample, modules);
+    stack = walk(time_ns, sample, modules);
   }
   if (stack.frames.empty()) {
     ++figures_.loss(Loss::UnmappedPc);
@@ -110,16 +115,36 @@ bool Recording::is_during_exec(const sampling::SampleEvent& sample, const unwind
   return false;
 }
 
-unwind::Walk Recording::walk(const sampling::SampleEvent& sample,
+unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& sample,
                              const unwind::ModuleMap& modules) {
   const uint64_t begin_ns = os::monotonic_ns();
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
-  const unsigned sp = unwind::arch_registers(native_arch()).stack_pointer;
-  const unwind::StackSnapshot stack({registers.get(sp)}, sample.stack, sample.stack_is_cut);
-  const unwind::Walk result =
+  const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack, sample.stack_is_cut);
+  unwind::Walk result =
       unwinder_.walk(registers, stack, modules, &memories_.of(sample.pid, sample.tid));
+  if (result.end == unwind::WalkEnd::StackTruncated) {
+    result = complete(time_ns, sample, registers, modules, result);
+  }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
+}
+
+// A stack deeper than its copy: its outer part is read from the process itself.
+unwind::Walk Recording::complete(uint64_t time_ns, const sampling::SampleEvent& sample,
+                                 const unwind::Registers& registers,
+                                 const unwind::ModuleMap& modules, const unwind::Walk& cut) {
+  const RuntimeAddress begin = stack_pointer(registers);
+  const RuntimeAddress above_copy{begin.value + sample.stack.size()};
+  if (!live_stack_.begin({sample.pid, time_ns, above_copy}, cut)) return cut;
+  unwind::Walk walk = cut;
+  while (walk.end == unwind::WalkEnd::StackTruncated && live_stack_.grow()) {
+    const unwind::StackSnapshot stack(begin, sample.stack, true, live_stack_.bytes());
+    walk = unwinder_.walk(registers, stack, modules, &memories_.of(sample.pid, sample.tid));
+  }
+  const bool is_good = walk.end == unwind::WalkEnd::Root || walk.end == unwind::WalkEnd::FrameLimit;
+  if (!is_good) return {walk.frames.first(cut.frames.size()), cut.end, {}};
+  ++figures_.samples_with_live_frames;
+  return walk;
 }
 
 // Not more often than a garbage pc deserves: the first time at once, then after ever longer times.
@@ -144,6 +169,7 @@ void Recording::collect_frames(const unwind::Walk& walk, uint32_t pid,
   frame_buffer_.clear();
   for (const unwind::WalkedFrame& frame : walk.frames) {
     ++figures_.frames_by_origin[static_cast<size_t>(frame.origin)];
+    if (frame.is_live) ++figures_.live_frames;
     uint32_t image = frame.image;
     if (image == unwind::kNoImage) {
       const unwind::Module* module = modules.find({frame.pc});

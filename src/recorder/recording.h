@@ -6,6 +6,7 @@
 #include "recorder/chunk_finisher.h"
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
+#include "recorder/live_stack.h"
 #include "recorder/thread_activity.h"
 #include "sampling/event.h"
 #include "target/process_table.h"
@@ -32,6 +33,8 @@ struct RecordingOptions {
   std::string main_executable;  // path; empty for a command that has yet to exec
   // Reads a process's maps again, where its map records seem to have been lost. May be empty.
   std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
+  // Reads the rest of stacks that are deeper than their copies. May be empty.
+  ReadMemory read_memory;
   // What the main program is called (executable_name()), by its path and the process's name; empty:
   // by its path alone.
   std::function<std::string(const std::string&, const std::string&)> name_executable;
@@ -79,7 +82,11 @@ class Recording final : public sampling::EventSink {
   void retire(ThreadRecord& record, uint32_t tid, uint64_t time_ns);
   uint32_t chunk_thread(ThreadRecord& record, uint32_t tid);
   void add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns);
-  unwind::Walk walk(const sampling::SampleEvent& sample, const unwind::ModuleMap& modules);
+  unwind::Walk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
+                    const unwind::ModuleMap& modules);
+  unwind::Walk complete(uint64_t time_ns, const sampling::SampleEvent& sample,
+                        const unwind::Registers& registers, const unwind::ModuleMap& modules,
+                        const unwind::Walk& cut);
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk);
   bool reread_maps(uint32_t pid, uint64_t time_ns);
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
@@ -96,6 +103,7 @@ class Recording final : public sampling::EventSink {
   ChunkFinisher& finisher_;
   unwind::Unwinder unwinder_;
   unwind::WalkMemories memories_;
+  LiveStack live_stack_;
   profile::ChunkBuilder builder_;
   AnonymousRegions regions_;
   SampleFigures figures_;

@@ -122,14 +122,28 @@ class Player {
     return std::max(log_.end ? log_.end->time_ns : last_time_ns_, log_.session.begin_ns);
   }
 
-  // Maps were read again where the log says so, and nowhere else.
+  // Maps and memory were read again where the log says so, and nowhere else.
   RecordingOptions with_rereads(const Uuid& profiler_id) {
     RecordingOptions options = options_of(log_.session, profiler_id);
     options.now_ns = [this] {
       return current_ != nullptr && current_->snapshot ? last_time_ns_ : UINT64_MAX;
     };
     options.reread_process = [this](uint32_t) { return log_.snapshots[*current_->snapshot]; };
+    options.read_memory = [this](const MemoryRequest& request, std::span<std::byte> out) {
+      return read_memory(request.address, out);
+    };
     return options;
+  }
+
+  // Memory that was read, in the order of reading.
+  size_t read_memory(RuntimeAddress address, std::span<std::byte> out) {
+    if (current_ == nullptr || next_memory_ >= current_->memory.size()) return 0;
+    const RawMemory& memory = current_->memory[next_memory_];
+    if (memory.address != address.value) return 0;
+    ++next_memory_;
+    const size_t count = std::min(out.size(), memory.bytes.size());
+    std::copy_n(memory.bytes.begin(), count, out.begin());
+    return count;
   }
 
   void play(const RawStep& step) {
@@ -140,6 +154,7 @@ class Player {
       recording_.on_time(step.time_ns);
     } else {
       current_ = &step;
+      next_memory_ = 0;
       last_time_ns_ = std::max(last_time_ns_, step.time_ns);
       records_.play(last_time_ns_, step.fate, step.record, recording_);
     }
@@ -152,6 +167,7 @@ class Player {
   ChunkFinisher& finisher_;
   sampling::RecordPlayer records_;
   const RawStep* current_ = nullptr;
+  size_t next_memory_ = 0;  // of current_
   uint64_t last_time_ns_ = 0;
   Recording recording_;
 };

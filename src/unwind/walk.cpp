@@ -73,7 +73,7 @@ class Walker {
       if (!enter_frame() || knows_the_rest()) break;
     } while (step() == Step::Continues);
     if (end_ == WalkEnd::Root) trail_.is_whole();
-    return {frames_.first(frame_count_), end_};
+    return {frames_.first(frame_count_), end_, last_return_};
   }
 
  private:
@@ -110,6 +110,7 @@ class Walker {
         .image = module_->image,
         .origin = cursor_.origin,
         .pc_is_exact = cursor_.pc_is_exact,
+        .is_live = stack_.is_live({last_return_.address}),
         .pc = has_image ? to_link({cursor_.pc}, module_->bias).value : cursor_.pc};
     if (!cursor_.pc_is_exact) trail_.enter(frames_[frame_count_ - 1], state());
     return true;
@@ -126,12 +127,15 @@ class Walker {
   // from there outward.
   bool knows_the_rest() {
     if (cursor_.pc_is_exact) return false;
-    const std::span<const WalkStep> rest =
-        trail_.rest_of_stack(stack_, frames_.size() - frame_count_);
-    if (rest.empty()) return false;
-    for (auto step = rest.rbegin(); step != rest.rend(); ++step)
-      frames_[frame_count_++] = step->frame;
-    stats_.remembered_frames += rest.size();
+    const std::span<const WalkStep> known =
+        trail_.known_from_here(stack_, frames_.size() - frame_count_);
+    if (known.empty()) return false;
+    for (size_t i = known.size() - 1; i-- > 0;) {
+      WalkedFrame& frame = frames_[frame_count_++];
+      frame = known[i].frame;
+      frame.is_live = stack_.is_live({known[i + 1].return_address.address});
+    }
+    stats_.remembered_frames += known.size() - 1;
     end_ = WalkEnd::Root;
     return true;
   }
@@ -213,7 +217,7 @@ class Walker {
     const uint64_t slot = cfa + as_bytes(rule.return_address_words);
     uint64_t return_address = 0;
     if (!stack_.read_u64({slot}, return_address)) return ends_outside({slot});
-    trail_.read_return_address(slot, return_address);
+    saw_return_address(slot, return_address);
     if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
     if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
     if (is_nobody(return_address)) return ends(WalkEnd::Root);
@@ -225,6 +229,11 @@ class Walker {
   // nothing there (vm.mmap_min_addr). Runtimes that lay out first frames by hand end them so (Go's
   // goroutines, coroutines), and debuggers take it for the outermost frame, too.
   bool is_nobody(uint64_t return_address) const { return without_signature(return_address) == 0; }
+
+  void saw_return_address(uint64_t slot, uint64_t value) {
+    last_return_ = {slot, value};
+    trail_.read_return_address(slot, value);
+  }
 
   void load_frame_pointer(uint64_t slot) {
     if (stack_.read_u64({slot}, cursor_.fp)) {
@@ -277,6 +286,7 @@ class Walker {
   Step step_over(const Row& row) {
     ++stats_.full_rows;
     trail_.breaks();
+    last_return_ = {};
     put_cursor_into_registers();
     const RowResult result =
         apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);
@@ -351,7 +361,7 @@ class Walker {
     if (!stack_.read_u64({fp}, caller_fp)) return ends_outside_frame_pointer({fp});
     if (!stack_.read_u64({fp + 8}, return_address)) return ends_outside_frame_pointer({fp + 8});
     trail_.read_saved_fp(fp, caller_fp);
-    trail_.read_return_address(fp + 8, return_address);
+    saw_return_address(fp + 8, return_address);
     return_address = without_signature(return_address);
     if (module_at(return_address - 1) == nullptr) return ends(WalkEnd::NoUnwindInfo);
     cursor_.fp = caller_fp;
@@ -385,6 +395,7 @@ class Walker {
   const Module* module_ = nullptr;       // of the frame at the cursor
   const Module* last_module_ = nullptr;  // where a pc was found last
   size_t frame_count_ = 0;
+  SeenWord last_return_;
   unsigned stack_changes_ = 0;
   bool has_left_snapshot_ = false;  // over a signal frame, to a stack that was not copied
   WalkEnd end_ = WalkEnd::UnmappedPc;

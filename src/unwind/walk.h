@@ -37,6 +37,9 @@ std::string_view name_of(WalkEnd end);
 struct Walk {
   std::span<const WalkedFrame> frames;  // leaf first; empty only if the leaf pc is unmapped
   WalkEnd end = WalkEnd::UnmappedPc;
+  // The return address of the last frame, and where it was found; none for the leaf, and behind a
+  // row that took all registers.
+  SeenWord last_return_address;
   bool is_complete() const { return end == WalkEnd::Root; }
 };
 

@@ -43,9 +43,9 @@ class WalkTrail {
   void breaks() { steps_.clear(); }
 
   // If the frame that was entered last is in the memory, and all words from it outward are as they
-  // were: the frames outside of it, outermost first, if there are no more than `max_frames`. Else
-  // none.
-  std::span<const WalkStep> rest_of_stack(const StackSnapshot& stack, size_t max_frames) {
+  // were: this frame's step and those outside of it, outermost first, if the latter are no more
+  // than `max_frames`. Else none.
+  std::span<const WalkStep> known_from_here(const StackSnapshot& stack, size_t max_frames) {
     if (!is_followed_ || steps_.empty()) return {};
     const std::vector<WalkStep>& known = memory_->steps();
     const FrameState& state = steps_.back().state;
@@ -60,7 +60,7 @@ class WalkTrail {
     }
     kept_ = untried_;
     steps_.pop_back();
-    return std::span(known).first(untried_ - 1);
+    return std::span(known).first(untried_);
   }
 
   // The walk reached the root.

@@ -23,6 +23,9 @@ struct WalkedFrame {
   FrameOrigin origin = FrameOrigin::Leaf;
   // True for the leaf and for the frame that a signal interrupted; false for return addresses.
   bool pc_is_exact = false;
+  // Found with a word of the stack that was not copied with the sample but read from the process
+  // after it.
+  bool is_live = false;
   // With an image: the link address. Without: the runtime address. Raw, never minus one.
   uint64_t pc = 0;
 };

@@ -97,6 +97,11 @@ TEST_CASE("A raw log of processes and libraries that come and go replays to the 
   record_and_replay({.command = {target_path("fork_exec"), "0.4", target_path("spin"), "0.3"}});
 }
 
+TEST_CASE("A raw log of stacks deeper than their copies replays to the same profile", "[replay]") {
+  SKIP_IF(missing_perf());
+  record_and_replay({.command = {target_path("deep"), "200", "0.4", "2000"}});
+}
+
 TEST_CASE("The raw log of an attach replays to the same profile", "[replay]") {
   SKIP_IF(missing_perf());
   const BackgroundProcess process({.arguments = {target_path("spin"), "30"}});

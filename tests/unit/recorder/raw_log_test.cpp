@@ -200,7 +200,7 @@ TEST_CASE("What is no raw log of this machine and version is refused") {
   CHECK(error_of(std::string(64, '\0')) == ErrorCode::Malformed);
   CHECK(error_of(raw_log_head()) == ErrorCode::Malformed);
   std::string newer = a_log();
-  newer[8] = 2;
+  ++newer[8];
   CHECK(error_of(newer) == ErrorCode::Unsupported);
   RawSession foreign = a_session();
   foreign.arch = 7;

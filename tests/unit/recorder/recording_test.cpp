@@ -53,6 +53,9 @@ struct Fixture {
     options.frequency_hz = 100;
     options.register_mask = kRegisterMask;
     options.main_pid = kPid;
+    options.read_memory = [this](const MemoryRequest& request, std::span<std::byte> out) {
+      return read_live(request.address.value, out);
+    };
     recording.emplace(std::move(options), processes, images, *finisher, 1 * kSecond_ns);
     map_code(1 * kSecond_ns, kCode);
     recording->on_event({1 * kSecond_ns, CommEvent{kPid, kPid, false, "worker"}});
@@ -94,6 +97,29 @@ struct Fixture {
     recording->on_event({time_ns, event});
   }
 
+  // Interrupted in a deeper frame: the copy ends above the return address to kCode + 0x100, whose
+  // frame goes on in `live_words`.
+  void cut_sample(uint64_t time_ns) {
+    const std::array<uint64_t, 3> words = {kStack, kStack, kCode + 8};
+    const std::array<uint64_t, 2> stack = {kStack + 16, kCode + 0x100};
+    SampleEvent event;
+    event.pid = event.tid = kPid;
+    event.registers = {true, false, std::as_bytes(std::span(words))};
+    event.stack = std::as_bytes(std::span(stack));
+    event.stack_is_cut = true;
+    ++records_seen;
+    recording->on_event({time_ns, event});
+  }
+
+  size_t read_live(uint64_t address, std::span<std::byte> out) const {
+    const Bytes bytes = std::as_bytes(std::span(live_words));
+    const uint64_t offset = address - kStack;
+    if (offset >= bytes.size()) return 0;
+    const size_t count = std::min<size_t>(out.size(), bytes.size() - offset);
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), count, out.begin());
+    return count;
+  }
+
   void switch_thread(uint64_t time_ns, bool is_out) {
     recording->on_event({time_ns, SwitchEvent{kPid, kPid, is_out}});
   }
@@ -118,6 +144,7 @@ struct Fixture {
   target::ProcessTable processes{images};
   KeepingSink sink;
   std::unique_ptr<ChunkFinisher> finisher = std::move(*ChunkFinisher::start(sink, {0, 0}, 0));
+  std::vector<uint64_t> live_words;  // the process's stack now, from kStack on
   std::optional<Recording> recording;
   uint64_t records_seen = 0;
 };
@@ -144,6 +171,35 @@ TEST_CASE("Samples become stacks, leaf first, on a named thread") {
   CHECK(profile.frames[stack[1]].instruction_addr == kCode + 0x100);
   REQUIRE(profile.threads.size() == 1);
   CHECK(profile.threads[0].name == "worker");
+}
+
+TEST_CASE("A stack deeper than its copy is completed from the process, and the summary knows") {
+  Fixture run;
+  run.live_words = {kStack + 16, kCode + 0x100, 0, kCode + 0x200};
+  run.cut_sample(1 * kSecond_ns + 10);
+  run.cut_sample(1 * kSecond_ns + 20);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  const Profile& profile = run.sink.profiles.at(0);
+  const auto stack = profile.stack(profile.samples[0].stack);
+  REQUIRE(stack.size() == 3);
+  CHECK(profile.frames[stack[2]].instruction_addr == kCode + 0x200);
+  CHECK(figures.samples_complete() == 2);
+  CHECK(figures.samples_truncated() == 0);
+  CHECK(figures.sample.samples_with_live_frames == 2);
+  CHECK(figures.sample.live_frames == 2);
+}
+
+TEST_CASE("A stack whose outer part is gone by now keeps what its copy has") {
+  Fixture run;
+  run.live_words = {kStack + 16, kCode + 0x180, 0, kCode + 0x200};  // another call since
+  run.cut_sample(1 * kSecond_ns + 10);
+  run.live_words = {kStack + 16, kCode + 0x100, kStack + 8, kCode + 0x200};  // leads nowhere
+  run.cut_sample(1 * kSecond_ns + 20);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  const Profile& profile = run.sink.profiles.at(0);
+  for (const Sample& sample : profile.samples) CHECK(profile.stack(sample.stack).size() == 2);
+  CHECK(figures.samples_truncated() == 2);
+  CHECK(figures.sample.samples_with_live_frames == 0);
 }
 
 TEST_CASE("Samples in exec are a loss of their own until the new program runs") {

@@ -240,8 +240,8 @@ Result<std::string> read_transaction(const std::string& path) {
 
 }  // namespace
 
-int upload_command(const UploadCommandOptions& options) {
-  if (auto ok = check(options); !ok) {
+int upload_command(UploadCommandOptions options) {
+  if (auto ok = complete(options); !ok) {
     complain(ok.error().message + ". Try: sentry-prof upload --help");
     return kWrongUsage;
   }

@@ -167,7 +167,7 @@ class UploadRun {
       say(fmt::format("{} of {}: accepted by {}.", run->accepted, options_.sending.spool,
                       sender_.host()));
     }
-    if (run->trouble && !upload::is_final(run->trouble->kind)) tell("", *run->trouble);
+    if (run->trouble) tell("", *run->trouble);
     tell_losses();
     if (const size_t left = sender_.spool()->count(); left > 0) {
       complain(fmt::format("{} left in {}; the next upload with this spool sends them", left,

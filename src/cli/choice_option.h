@@ -15,6 +15,13 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, Enum& target,
                         const std::map<std::string, Enum>& choices, const std::string& help) {
   std::string words;
   for (const auto& [word, value] : choices) words += (words.empty() ? "" : "|") + word;
+  // Before parsing: what holds if the option is not given.
+  const auto word_of_target = [&target, choices] {
+    for (const auto& [word, value] : choices) {
+      if (value == target) return word;
+    }
+    return std::string();
+  };
   return app
       .add_option_function<std::string>(
           name,
@@ -26,7 +33,8 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, Enum& target,
             target = choice->second;
           },
           help)
-      ->type_name(words);
+      ->type_name(words)
+      ->default_function(word_of_target);
 }
 
 }  // namespace sentry_prof::cli

@@ -1,10 +1,11 @@
 #include "cli/config_file.h"
 
 #include "cli/dsn_source.h"
+#include "cli/environment.h"
 #include "os/file.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <array>
 #include <sstream>
 #include <string_view>
 
@@ -15,6 +16,8 @@ namespace sentry_prof::cli {
 
 namespace {
 
+constexpr const char* kDefault = "default";
+constexpr const char* kNone = "(none)";
 constexpr size_t kMaxFile_bytes = 1024 * 1024;
 
 // Options that make no sense in a file.
@@ -42,11 +45,6 @@ std::string join(const std::vector<std::string>& values) {
   return fmt::format("{}", fmt::join(values, ","));
 }
 
-std::string environment_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 struct Setting {
   std::string value, source;
 };
@@ -55,15 +53,33 @@ Setting dsn_setting(const std::string& given, const std::string& file) {
   const auto found = find_dsn(given, file);
   if (found) return {found->dsn.masked(), found->source};
   const bool is_missing = found.error().code == ErrorCode::NotFound && given.empty();
-  return is_missing ? Setting{"", "default"} : Setting{"*** (" + found.error().message + ")", ""};
+  return is_missing ? Setting{kNone, kDefault} : Setting{"*** (" + found.error().message + ")", ""};
 }
 
-Setting default_setting(const std::string& name) {
-  const char* variable = name == "release"       ? "SENTRY_RELEASE"
-                         : name == "environment" ? "SENTRY_ENVIRONMENT"
-                                                 : nullptr;
-  const std::string value = variable == nullptr ? "" : environment_variable(variable);
-  return value.empty() ? Setting{"", "default"} : Setting{value, variable};
+// Options that a variable of the environment stands in for; the first that is set wins.
+struct Variable {
+  std::string_view option;
+  const char* name;
+};
+constexpr std::array<Variable, 5> kVariables = {{{"release", "SENTRY_RELEASE"},
+                                                 {"environment", "SENTRY_ENVIRONMENT"},
+                                                 {"verbose", "SENTRY_DEBUG"},
+                                                 {"ca-file", "CURL_CA_BUNDLE"},
+                                                 {"ca-file", "SSL_CERT_FILE"}}};
+
+// Of an option that was not given, so that its target still has the default.
+Setting default_setting(CLI::Option& option, const std::string& name) {
+  const bool is_flag = option.get_expected_max() == 0;
+  for (const Variable& variable : kVariables) {
+    const std::string value = environment_variable(variable.name);
+    if (variable.option != name || value.empty()) continue;
+    return {is_flag ? fmt::format("{}", is_yes(value)) : value, variable.name};
+  }
+  if (is_flag) return {"false", kDefault};
+  option.capture_default_str();
+  const std::string value = option.get_default_str();
+  const bool is_none = value.empty() || value == "[]";  // an empty list, as CLI11 has it
+  return {is_none ? kNone : value, kDefault};
 }
 
 std::string result_of(const CLI::App& subcommand, const char* name) {
@@ -98,15 +114,17 @@ Result<std::vector<std::string>> arguments_of_config(const std::string& path,
   return arguments;
 }
 
-std::string printed_config(const CLI::App& subcommand, const std::string& config_path,
+std::string printed_config(CLI::App& subcommand, const std::string& config_path,
                            const std::vector<std::string>& of_config) {
   std::string text;
-  for (const CLI::Option* option : subcommand.get_options()) {
+  for (CLI::Option* option : subcommand.get_options()) {
     if (option->get_lnames().empty() || option->get_group().empty()) continue;
     const std::string& name = option->get_lnames().front();
     if (is_for_command_line_only(name)) continue;
-    Setting setting = default_setting(name);
-    if (option->count() > 0) {
+    Setting setting;
+    if (option->count() == 0) {
+      setting = default_setting(*option, name);
+    } else {
       const bool is_of_config = std::any_of(
           of_config.begin(), of_config.end(),
           [&](const std::string& argument) { return argument.starts_with("--" + name + "="); });

@@ -27,7 +27,7 @@ Result<std::vector<std::string>> arguments_of_config(const std::string& path,
 
 // A line for each option of `subcommand`: name, value, source. The DSN is masked.
 // `of_config`: what arguments_of_config() gave and was parsed, too.
-std::string printed_config(const CLI::App& subcommand, const std::string& config_path,
+std::string printed_config(CLI::App& subcommand, const std::string& config_path,
                            const std::vector<std::string>& of_config);
 
 }  // namespace sentry_prof::cli

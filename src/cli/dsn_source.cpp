@@ -1,8 +1,8 @@
 #include "cli/dsn_source.h"
 
+#include "cli/environment.h"
 #include "os/file.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <sstream>
@@ -26,18 +26,13 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 // Ours, root's, or that of the user behind sudo.
 bool is_trusted(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
   const bool others_may_write = (facts.st_mode & S_IWOTH) != 0;
   const bool is_of_sudo_user =
-      ::geteuid() == 0 && variable("SUDO_UID") == std::to_string(facts.st_uid);
+      ::geteuid() == 0 && environment_variable("SUDO_UID") == std::to_string(facts.st_uid);
   return !others_may_write && (facts.st_uid == ::geteuid() || facts.st_uid == 0 || is_of_sudo_user);
 }
 
@@ -63,7 +58,7 @@ std::optional<Found> look_for_sentryclirc() {
     if (directory == directory.parent_path()) break;
     directory = directory.parent_path();
   }
-  const std::string home = variable("HOME");
+  const std::string home = environment_variable("HOME");
   return home.empty() ? std::nullopt : look_into(home);
 }
 
@@ -74,7 +69,7 @@ Result<Found> find(const std::string& dsn, const std::string& dsn_file) {
     if (!text) return fail(text.error().code, "--dsn-file: " + text.error().message);
     return Found{std::string(trimmed(*text)), "--dsn-file " + dsn_file};
   }
-  if (std::string value = variable("SENTRY_DSN"); !value.empty()) {
+  if (std::string value = environment_variable("SENTRY_DSN"); !value.empty()) {
     return Found{std::move(value), "SENTRY_DSN"};
   }
   if (auto found = look_for_sentryclirc()) return std::move(*found);

@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -147,12 +148,12 @@ int run(int argc, char** argv) {
       app, "record", "Record a running process or a command",
       "sentry-prof record [OPTIONS] (-p PID[,PID]... | -- CMD ARG...)", kRecordExamples);
   add_record_options(record, record_options);
-  CLI::App& validate = add_subcommand(
-      app, "validate", "Tell every reason why Sentry would refuse a profile",
-      "sentry-prof validate [OPTIONS] FILE...\n"
-      "       sentry-prof validate --fix -o OUT FILE\n"
-      "       sentry-prof validate --explain RULE",
-      kValidateExamples);
+  CLI::App& validate =
+      add_subcommand(app, "validate", "Tell every reason why Sentry would refuse a profile",
+                     "sentry-prof validate [OPTIONS] FILE...\n"
+                     "       sentry-prof validate --fix -o OUT FILE\n"
+                     "       sentry-prof validate --explain RULE",
+                     kValidateExamples);
   add_validate_options(validate, validate_options);
 
   UploadCommandOptions upload_options;
@@ -180,14 +181,14 @@ int run(int argc, char** argv) {
     all.insert(all.begin() + 1, of_config.begin(), of_config.end());
     if (const auto ended = parse(app, all)) return *ended;
   }
-  const CLI::App& chosen = *app.get_subcommands().front();
+  CLI::App& chosen = *app.get_subcommands().front();
   for (const std::string& unknown : chosen.remaining()) {
     if (unknown != "--") return complain_of_unknown(chosen, unknown);
   }
   if (config.is_to_be_printed) {
     return write_to_stdout(printed_config(chosen, config.path, of_config)) ? kDone : kInputOutput;
   }
-  if (&chosen == &upload) return upload_command(upload_options);
+  if (&chosen == &upload) return upload_command(std::move(upload_options));
   return &chosen == &validate ? validate_command(validate_options)
                               : record_command(std::move(record_options));
 }

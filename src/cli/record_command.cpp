@@ -335,7 +335,7 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
   const auto uploads = start_upload(options);
   if (!uploads) {
     complain(uploads.error().message);
-    return kOwnFailure;
+    return exit_code_of(uploads.error()) == kWrongUsage ? kWrongUsage : kOwnFailure;
   }
   ChunkFiles files(path, options.format);
   ChunkOutputs outputs(options.format, writes_files(options) ? &files : nullptr, uploads->get());

@@ -2,12 +2,12 @@
 
 #include "base/utf8.h"
 #include "cli/choice_option.h"
+#include "cli/environment.h"
 #include "sampling/sampler.h"
 #include "sentry/attribute_rules.h"
 #include "sentry_prof/limits.h"
 
 #include <charconv>
-#include <cstdlib>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -19,6 +19,7 @@ namespace sentry_prof::cli {
 
 namespace {
 
+constexpr const char* kDefaultEnvironment = "production";  // Sentry's own
 constexpr uint32_t kMinStack_bytes = 1'024;
 
 // V1 counts from the begin of the chunk, and its last sample may come late.
@@ -28,11 +29,6 @@ constexpr uint64_t kV1Margin_ns = 1'000'000'000;
 constexpr size_t kShown_bytes = 80;
 
 constexpr double seconds(uint64_t time_ns) { return static_cast<double>(time_ns) / 1e9; }
-
-std::string environment_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 // Decimal numbers only: CLI11 would take 010 for 8 and attach to another process.
 template <typename T>
@@ -116,7 +112,11 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
                   "A file, a directory (made if it ends in '/'), or '-' for standard\n"
                   "output (default NAME-PID.v2.json here). Further chunks: FILE.2.json ...")
       ->check(not_empty())
-      ->type_name("PATH");
+      ->type_name("PATH")
+      ->default_function([&options] {
+        if (options.upload) return "";
+        return options.format == SentryFormat::V1 ? "(NAME-PID.v1.json)" : "(NAME-PID.v2.json)";
+      });
   add_choice<SentryFormat>(record, "--format", options.format,
                            {{"v1", SentryFormat::V1}, {"v2", SentryFormat::V2}},
                            "Sentry's sample format (default v2)");
@@ -129,14 +129,16 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
       .add_option("-d,--duration", options.duration_s,
                   "Stop after this long (default: at ^C, SIGTERM or the target's end)")
       ->check(in_range(0.001, 1e9))
-      ->type_name("SECONDS");
+      ->type_name("SECONDS")
+      ->default_function([] { return "(no end)"; });
   record
       .add_option("--chunk-seconds", options.chunk_s,
                   fmt::format("Length of one file (default {}, at most {}; v1: {})",
                               default_chunk_s(SentryFormat::V2), longest_chunk_s(SentryFormat::V2),
                               longest_chunk_s(SentryFormat::V1)))
       ->check(in_range(0.1, longest_chunk_s(SentryFormat::V2)))
-      ->type_name("SECONDS");
+      ->type_name("SECONDS")
+      ->default_function([&options] { return fmt::format("{}", default_chunk_s(options.format)); });
   add_choice<sampling::ClockEvent>(
       record, "--event", options.event,
       {{"cpu-clock", sampling::ClockEvent::CpuClock}, {"cycles", sampling::ClockEvent::Cycles}},
@@ -151,15 +153,22 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
           fmt::format("How much of the stack each sample copies: a multiple of 8 from {}\n"
                       "to {} (default auto)",
                       kMinStack_bytes, sampling::kMaxStackBytes))
-      ->type_name("auto|N");
+      ->type_name("auto|N")
+      ->default_function([] { return "auto"; });
   record.add_flag("--no-children", options.no_children, "Do not follow new processes");
-  record.add_option("--release", options.release,
-                    "Release (default: SENTRY_RELEASE, else NAME@BUILDID of the executable)");
-  record.add_option("--environment", options.environment,
-                    "Environment (default: SENTRY_ENVIRONMENT, else production)");
-  record.add_option("--transaction", options.transaction,
-                    "Name of the V1 transaction (default: the executable's name);\n"
-                    "with v2 and --upload: also send one of this name, linked to the chunks");
+  record
+      .add_option("--release", options.release,
+                  "Release (default: SENTRY_RELEASE, else NAME@BUILDID of the executable)")
+      ->default_function([] { return "(NAME@BUILDID)"; });
+  record
+      .add_option("--environment", options.environment,
+                  "Environment (default: SENTRY_ENVIRONMENT, else production)")
+      ->default_function([] { return kDefaultEnvironment; });
+  record
+      .add_option("--transaction", options.transaction,
+                  "Name of the V1 transaction (default: the executable's name);\n"
+                  "with v2 and --upload: also send one of this name, linked to the chunks")
+      ->default_function([&options] { return options.format == SentryFormat::V1 ? "(NAME)" : ""; });
   record.add_option("--platform", options.platform,
                     "Platform (default rust: what Sentry symbolicates ELF frames for)");
   record.add_flag("--upload", options.upload,
@@ -215,7 +224,9 @@ Result<void> complete(RecordOptions& options) {
       !ok) {
     return ok;
   }
-  if (options.environment.empty()) options.environment = "production";
+  if (options.environment.empty()) options.environment = kDefaultEnvironment;
+  options.is_verbose = is_verbose(options.is_verbose, options.is_quiet);
+  options.sending.is_verbose = options.is_verbose;
   return {};
 }
 

@@ -48,8 +48,8 @@ double default_chunk_s(SentryFormat format);
 
 void add_record_options(CLI::App& record, RecordOptions& options);
 
-// What the parser alone cannot see: options that exclude each other. Also fills in SENTRY_RELEASE
-// and SENTRY_ENVIRONMENT.
+// What the parser alone cannot see: options that exclude each other. Also fills in SENTRY_RELEASE,
+// SENTRY_ENVIRONMENT and SENTRY_DEBUG.
 Result<void> complete(RecordOptions& options);
 
 }  // namespace sentry_prof::cli

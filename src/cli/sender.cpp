@@ -1,11 +1,14 @@
 #include "cli/sender.h"
 
 #include "cli/dsn_source.h"
+#include "cli/environment.h"
+#include "cli/message.h"
 #include "os/memory_privacy.h"
 
-#include <cstdlib>
 #include <random>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace sentry_prof::cli {
 
@@ -21,11 +24,6 @@ upload::UploaderOptions uploader_options(const SendingOptions& options) {
   return result;
 }
 
-std::string environment_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, int stop_fd) {
@@ -39,8 +37,14 @@ Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, in
   auto client = upload::CurlClient::create(std::move(curl));
   if (!client) return tl::unexpected(client.error());
   sender->client_ = std::move(*client);
+  upload::HttpClient* used = sender->client_.get();
+  if (options.is_verbose) {
+    complain(fmt::format("the DSN is {}, from {}", found->dsn.masked(), found->source));
+    sender->telling_client_ = std::make_unique<TellingClient>(*used, found->dsn);
+    used = sender->telling_client_.get();
+  }
   sender->client_and_spotlight_ = std::make_unique<SpotlightClient>(
-      *sender->client_, spotlight_url(environment_variable("SENTRY_SPOTLIGHT")));
+      *used, spotlight_url(environment_variable("SENTRY_SPOTLIGHT")));
   if (!options.spool.empty()) {
     auto spool = upload::Spool::open(options.spool);
     if (!spool) return tl::unexpected(spool.error());

@@ -3,6 +3,7 @@
 
 #include "cli/sendable.h"
 #include "cli/spotlight_client.h"
+#include "cli/telling_client.h"
 #include "cli/upload_options.h"
 #include "upload/clock_waiter.h"
 #include "upload/curl_client.h"
@@ -35,6 +36,7 @@ class Sender {
 
   upload::ClockWaiter waiter_;
   std::unique_ptr<upload::CurlClient> client_;
+  std::unique_ptr<TellingClient> telling_client_;          // --verbose
   std::unique_ptr<SpotlightClient> client_and_spotlight_;  // SENTRY_SPOTLIGHT
   std::unique_ptr<upload::Uploader> uploader_;
   std::optional<upload::Spool> spool_;

@@ -1,5 +1,7 @@
 #include "cli/spotlight_client.h"
 
+#include "cli/environment.h"
+
 #include <functional>
 #include <string_view>
 
@@ -12,7 +14,7 @@ constexpr const char* kLocal = "http://localhost:8969/stream";
 }  // namespace
 
 std::string spotlight_url(const std::string& variable) {
-  if (variable == "1" || variable == "true" || variable == "yes" || variable == "on") return kLocal;
+  if (is_yes(variable)) return kLocal;
   const bool is_url = variable.starts_with("http://") || variable.starts_with("https://");
   return is_url ? variable : "";
 }

@@ -167,7 +167,7 @@ class UploadRun {
       say(fmt::format("{} of {}: accepted by {}.", run->accepted, options_.sending.spool,
                       sender_.host()));
     }
-    if (run->trouble && !upload::is_final(run->trouble->kind)) tell("", *run->trouble);
+    if (run->trouble) tell("", *run->trouble);
     tell_losses();
     if (const size_t left = sender_.spool()->count(); left > 0) {
       complain(fmt::format("{} left in {}; the next upload with this spool sends them", left,
@@ -240,8 +240,8 @@ Result<std::string> read_transaction(const std::string& path) {
 
 }  // namespace
 
-int upload_command(const UploadCommandOptions& options) {
-  if (auto ok = check(options); !ok) {
+int upload_command(UploadCommandOptions options) {
+  if (auto ok = complete(options); !ok) {
     complain(ok.error().message + ". Try: sentry-prof upload --help");
     return kWrongUsage;
   }

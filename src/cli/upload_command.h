@@ -6,6 +6,6 @@
 namespace sentry_prof::cli {
 
 // The exit code.
-int upload_command(const UploadCommandOptions& options);
+int upload_command(UploadCommandOptions options);
 
 }  // namespace sentry_prof::cli

@@ -1,6 +1,7 @@
 #include "cli/upload_options.h"
 
 #include "cli/choice_option.h"
+#include "cli/environment.h"
 
 #include <CLI/CLI.hpp>
 
@@ -27,7 +28,12 @@ void add_sending_options(CLI::App& app, SendingOptions& options) {
                                    "Packing of what is sent (default gzip)");
   app.add_option("--ca-file", options.ca_file,
                  "Certificate authorities to trust, PEM (default: curl's conventions)")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->default_function([] { return "(the system's)"; });
+}
+
+bool is_verbose(bool is_option_set, bool is_quiet) {
+  return is_option_set || (!is_quiet && is_yes(environment_variable("SENTRY_DEBUG")));
 }
 
 void add_upload_options(CLI::App& upload, UploadCommandOptions& options) {
@@ -51,9 +57,11 @@ void add_upload_options(CLI::App& upload, UploadCommandOptions& options) {
                   "V2: a transaction (JSON) to link to the chunk and to send behind it")
       ->type_name("FILE");
   upload.add_flag("-q,--quiet", options.is_quiet, "Say nothing but errors");
+  upload.add_flag("-v,--verbose", options.sending.is_verbose,
+                  "Tell of every request; so does SENTRY_DEBUG=1");
 }
 
-Result<void> check(const UploadCommandOptions& options) {
+Result<void> complete(UploadCommandOptions& options) {
   const auto wrong = [](const char* message) { return fail(ErrorCode::InvalidArgument, message); };
   if (options.files.empty() && (options.sending.spool.empty() || options.is_dry_run)) {
     return wrong("nothing to upload: give one FILE or more, or --spool DIR");
@@ -71,6 +79,7 @@ Result<void> check(const UploadCommandOptions& options) {
   if (is_for_one && options.files.size() > 1) {
     return wrong("--dry-run and --transaction-file are for one FILE at a time");
   }
+  options.sending.is_verbose = is_verbose(options.sending.is_verbose, options.is_quiet);
   return {};
 }
 

@@ -23,6 +23,7 @@ struct SendingOptions {
   bool keep_image_type = false;
   upload::BodyEncoding compression = upload::BodyEncoding::Gzip;
   std::string ca_file;
+  bool is_verbose = false;  // tell of every request
 };
 
 struct UploadCommandOptions {
@@ -36,10 +37,13 @@ struct UploadCommandOptions {
   bool is_quiet = false;
 };
 
+// Of --verbose, else of SENTRY_DEBUG; --quiet wins over the variable.
+bool is_verbose(bool is_option_set, bool is_quiet);
+
 void add_sending_options(CLI::App& app, SendingOptions& options);
 void add_upload_options(CLI::App& upload, UploadCommandOptions& options);
 
-// What the parser alone cannot see: options that exclude each other.
-Result<void> check(const UploadCommandOptions& options);
+// What the parser alone cannot see: options that exclude each other. Also fills in SENTRY_DEBUG.
+Result<void> complete(UploadCommandOptions& options);
 
 }  // namespace sentry_prof::cli

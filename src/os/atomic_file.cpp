@@ -168,7 +168,7 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
 
 AtomicFile::~AtomicFile() { discard(); }
 
-Result<AtomicFile> AtomicFile::create(const std::string& path) {
+Result<AtomicFile> AtomicFile::create(const std::string& path, Leftovers leftovers) {
   auto target = split(path);
   if (!target) return tl::unexpected(std::move(target.error()));
   auto directory = open_directory(*target, path);
@@ -176,7 +176,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   if (auto check = check_replaceable(directory->get(), *target, path); !check) {
     return tl::unexpected(std::move(check.error()));
   }
-  remove_stale_temporaries(directory->get(), target->name);
+  if (leftovers == Leftovers::Remove) remove_stale_temporaries(directory->get(), target->name);
 
   AtomicFile result;
   result.directory_ = std::move(*directory);

@@ -36,10 +36,14 @@ Result<std::string> read_small_file(const std::string& path, size_t limit_bytes 
 // After a failed write or commit the temporary is gone, and every further call fails.
 class AtomicFile {
  public:
+  enum class Leftovers : uint8_t {
+    Remove,  // temporaries that ended runs left for the same path
+    Ignore,  // spares reading the directory, where no path is written twice
+  };
   // NotFound, PermissionDenied, Io with the path and the next step. Refuses a target that is a
   // directory, FIFO or device. Follows no symbolic link: the rename replaces the link.
-  // Also removes temporaries that ended runs left for the same path.
-  static Result<AtomicFile> create(const std::string& path);
+  static Result<AtomicFile> create(const std::string& path,
+                                   Leftovers leftovers = Leftovers::Remove);
   AtomicFile(AtomicFile&&) noexcept;
   AtomicFile& operator=(AtomicFile&&) noexcept;
   ~AtomicFile();

@@ -2,6 +2,7 @@
 
 #include "base/json_reader.h"
 #include "base/json_writer.h"
+#include "sentry/scalar_forms.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -65,13 +66,19 @@ std::string seconds(uint64_t unix_us) {
   return std::to_string(unix_us / 1'000'000) + "." + decimals;
 }
 
-// 16 hex digits of the id, which is random itself. Dashes of other spellings do not count.
+// One id has several spellings, of which the server takes all. What is no id stays as it is.
+std::string plain_id(std::string_view text) {
+  const auto id = parse_uuid(text);
+  return id ? id->to_hex() : std::string(text);
+}
+
+// 16 hex digits of the id, which is random itself. The server refuses a span id of zeros.
 std::string span_id_from(std::string_view id) {
-  std::string digits;
-  for (const char c : id) {
-    if (c != '-') digits += c;
-  }
-  return digits.substr(0, 16);
+  constexpr size_t kDigits = 16;
+  std::string digits = plain_id(id);
+  const bool begins_with_zeros = digits.find_first_not_of('0') >= kDigits;
+  return begins_with_zeros && digits.size() > kDigits ? digits.substr(kDigits)
+                                                      : digits.substr(0, kDigits);
 }
 
 void write_trace_context(JsonWriter& json, const PayloadFacts& facts) {
@@ -125,15 +132,6 @@ std::string envelope_of(std::string_view payload, const PayloadFacts& facts,
   append_payload(out, payload, facts, options);
   out += '\n';
   return out;  // moved: of what an assignment returns it would be a copy
-}
-
-// Without dashes, in lower case: one id has several spellings.
-std::string plain_id(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    if (c != '-') result += c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return result;
 }
 
 Result<std::string> event_id_of(std::string_view transaction) {

@@ -25,6 +25,9 @@ namespace {
 
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr std::string_view kAside = ".bad";
+// Listing thousands of files for each one that is kept takes longer than keeping it. So many times,
+// what other processes kept meanwhile may pass the limits.
+constexpr uint32_t kKeepsPerListing = 100;
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
@@ -38,17 +41,23 @@ struct CloseDirectory {
 }
 
 // Calls `visit` with each name in the directory. Its own descriptor: a position is shared by
-// duplicates.
+// duplicates. 0, or an errno.
 template <typename Visit>
-void for_each_name(int directory_fd, Visit visit) {
+int for_each_name(int directory_fd, Visit visit) {
   const int listing_fd = ::openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (listing_fd < 0) return;
+  if (listing_fd < 0) return errno;
   const std::unique_ptr<DIR, CloseDirectory> listing(::fdopendir(listing_fd));
   if (listing == nullptr) {
+    const int error_number = errno;
     ::close(listing_fd);
-    return;
+    return error_number;
   }
-  while (const dirent* entry = ::readdir(listing.get())) visit(std::string_view(entry->d_name));
+  for (;;) {
+    errno = 0;
+    const dirent* entry = ::readdir(listing.get());
+    if (entry == nullptr) return errno;
+    visit(std::string_view(entry->d_name));
+  }
 }
 
 // The file's name in ".NAME.PID-RANDOM.sentry-prof-tmp"; empty if it is none.
@@ -119,9 +128,9 @@ void Spool::remove_leftovers() const {
   for (const std::string& name : names) os::remove_stale_temporaries(directory_.get(), name);
 }
 
-std::vector<Spool::Entry> Spool::entries() const {
+Result<std::vector<Spool::Entry>> Spool::entries() const {
   std::vector<Entry> result;
-  for_each_name(directory_.get(), [&](std::string_view candidate) {
+  const int error_number = for_each_name(directory_.get(), [&](std::string_view candidate) {
     const auto name = parse_spool_name(candidate);
     if (!name) return;
     struct stat status {};
@@ -131,6 +140,9 @@ std::vector<Spool::Entry> Spool::entries() const {
     const bool is_sound = S_ISREG(status.st_mode) && size_bytes <= limits_.max_file_bytes;
     result.push_back({*name, size_bytes, is_sound});
   });
+  if (error_number != 0) {
+    return fail_with_spool(error_number, path_, "What is kept there cannot be listed.");
+  }
   std::sort(result.begin(), result.end(), [](const Entry& a, const Entry& b) {
     return std::pair(a.name.kept_unix_ns, a.name.number) <
            std::pair(b.name.kept_unix_ns, b.name.number);
@@ -138,7 +150,10 @@ std::vector<Spool::Entry> Spool::entries() const {
   return result;
 }
 
-size_t Spool::count() const { return entries().size(); }
+size_t Spool::count() const {
+  const auto all = entries();
+  return all ? all->size() : 0;
+}
 
 bool Spool::is_too_old(const Entry& entry) const {
   const uint64_t now_ns = os::unix_ns();
@@ -173,24 +188,35 @@ void Spool::set_aside(const std::string& name) {
     ++losses_.set_aside;
 }
 
+// False: look first.
+bool Spool::use_room(uint64_t bytes) {
+  if (room_.keeps == 0 || room_.files == 0 || room_.bytes < bytes) return false;
+  room_ = {room_.bytes - bytes, room_.files - 1, room_.keeps - 1};
+  return true;
+}
+
 void Spool::make_room(uint64_t bytes) {
-  std::vector<Entry> all = entries();
+  if (use_room(bytes)) return;
+  auto all = entries();
+  if (!all) return;  // the disk will tell
   // First: a forged giant must not push out what is good.
-  std::erase_if(all, [&](const Entry& entry) {
+  std::erase_if(*all, [&](const Entry& entry) {
     if (!entry.is_sound) set_aside(to_text(entry.name));
     return !entry.is_sound;
   });
   uint64_t total_bytes = bytes;
-  for (const Entry& entry : all) total_bytes += entry.size_bytes;
-  uint64_t files = all.size() + 1;
-  for (const Entry& entry : all) {
+  for (const Entry& entry : *all) total_bytes += entry.size_bytes;
+  uint64_t files = all->size() + 1;
+  for (const Entry& entry : *all) {
     const bool is_old = is_too_old(entry);
-    if (!is_old && total_bytes <= limits_.max_bytes && files <= limits_.max_files) return;
+    if (!is_old && total_bytes <= limits_.max_bytes && files <= limits_.max_files) break;
     if (!drop(entry)) continue;
     ++(is_old ? losses_.dropped_for_age : losses_.dropped_for_size);
     total_bytes -= entry.size_bytes;
     --files;
   }
+  room_ = {limits_.max_bytes - std::min(total_bytes, limits_.max_bytes),
+           limits_.max_files - std::min(files, limits_.max_files), kKeepsPerListing};
 }
 
 Result<void> Spool::keep(std::string_view body, BodyEncoding encoding, Categories categories) {
@@ -208,7 +234,8 @@ Result<void> Spool::keep(std::string_view body, BodyEncoding encoding, Categorie
   name.checksum = checksum_of(body);
   name.categories = categories;
   name.encoding = encoding;
-  auto file = os::AtomicFile::create(path_ + "/" + to_text(name));
+  auto file =
+      os::AtomicFile::create(path_ + "/" + to_text(name), os::AtomicFile::Leftovers::Ignore);
   if (!file) return tl::unexpected(std::move(file.error()));
   if (auto written = file->write(body); !written) return written;
   return file->commit();
@@ -235,16 +262,28 @@ std::optional<SpooledEnvelope> Spool::take(const Entry& entry) {
   return envelope;
 }
 
-Result<std::optional<SpooledEnvelope>> Spool::take_oldest(const std::vector<std::string>& skip) {
-  for (const Entry& entry : entries()) {
-    const std::string name = to_text(entry.name);
-    if (!entry.is_sound) {
-      set_aside(name);
-    } else if (is_too_old(entry)) {
-      if (drop(entry)) ++losses_.dropped_for_age;
-    } else if (std::find(skip.begin(), skip.end(), name) == skip.end()) {
-      if (auto envelope = take(entry)) return envelope;
-    }
+std::optional<SpooledEnvelope> Spool::offer(const Entry& entry) {
+  if (!entry.is_sound) {
+    set_aside(to_text(entry.name));
+  } else if (is_too_old(entry)) {
+    if (drop(entry)) ++losses_.dropped_for_age;
+  } else {
+    return take(entry);
+  }
+  return std::nullopt;
+}
+
+Result<void> Spool::rewind() {
+  auto all = entries();
+  if (!all) return tl::unexpected(std::move(all.error()));
+  listed_ = std::move(*all);
+  next_listed_ = 0;
+  return {};
+}
+
+std::optional<SpooledEnvelope> Spool::take_next() {
+  while (next_listed_ < listed_.size()) {
+    if (auto envelope = offer(listed_[next_listed_++])) return envelope;
   }
   return std::nullopt;
 }

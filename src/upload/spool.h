@@ -57,9 +57,11 @@ class Spool {
   // for it. LimitExceeded if it is larger than max_file_bytes by itself; Io if the disk refuses.
   Result<void> keep(std::string_view body, BodyEncoding encoding, Categories categories);
 
-  // The oldest envelope that no other process has and whose name is not among `skip`; nothing if
-  // there is none. What is too old is dropped on the way, what is damaged set aside.
-  Result<std::optional<SpooledEnvelope>> take_oldest(const std::vector<std::string>& skip = {});
+  // Lists what is there now, for take_next(). Io if the directory cannot be read.
+  Result<void> rewind();
+  // The next envelope since rewind(), towards the newest, that no other process has; nothing behind
+  // the last. What is too old is dropped on the way, what is damaged set aside.
+  std::optional<SpooledEnvelope> take_next();
   // The server has it, or will never take it.
   Result<void> remove(SpooledEnvelope envelope);
 
@@ -75,9 +77,18 @@ class Spool {
     bool is_sound = false;  // a regular file within the limit of one
   };
 
+  // What may still be kept without looking, as far as this process knows.
+  struct Room {
+    uint64_t bytes = 0;
+    uint64_t files = 0;
+    uint32_t keeps = 0;  // until the directory is looked at again
+  };
+
   Spool() = default;
-  std::vector<Entry> entries() const;  // the oldest first
+  Result<std::vector<Entry>> entries() const;  // the oldest first
+  bool use_room(uint64_t bytes);
   void make_room(uint64_t bytes);
+  std::optional<SpooledEnvelope> offer(const Entry& entry);
   bool is_too_old(const Entry& entry) const;
   bool drop(const Entry& entry);
   void set_aside(const std::string& name);
@@ -90,6 +101,9 @@ class Spool {
   SpoolLimits limits_;
   SpoolLosses losses_;
   uint64_t next_number_ = 0;
+  Room room_;
+  std::vector<Entry> listed_;
+  size_t next_listed_ = 0;
 };
 
 }  // namespace sentry_prof::upload

@@ -2,7 +2,10 @@
 
 #include "upload/body_encoding.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace sentry_prof::upload {
 
@@ -12,31 +15,73 @@ namespace {
 // hardly one that is not.
 constexpr size_t kMaxSkipped = 64;
 
+class Sending {
+ public:
+  Sending(Spool& spool, Uploader& uploader, const std::function<void(const Outcome&)>& give_up)
+      : spool_(spool), uploader_(uploader), give_up_(give_up) {}
+
+  // Until a walk over the spool finds nothing more to send: what came meanwhile is sent, too.
+  Result<SpoolRun> run() {
+    for (uint64_t removed = 1; removed > 0;) {
+      const uint64_t before = run_.accepted + run_.given_up;
+      const auto may_go_on = walk();
+      if (!may_go_on) return tl::unexpected(may_go_on.error());
+      if (!*may_go_on) break;
+      removed = run_.accepted + run_.given_up - before;
+    }
+    return std::move(run_);
+  }
+
+ private:
+  // False if the rest would fare no better.
+  Result<bool> walk() {
+    if (auto ok = spool_.rewind(); !ok) return tl::unexpected(ok.error());
+    while (auto envelope = spool_.take_next()) {
+      const bool was_tried =
+          std::find(skipped_.begin(), skipped_.end(), envelope->name) != skipped_.end();
+      if (was_tried) continue;
+      const auto may_go_on = send(std::move(*envelope));
+      if (!may_go_on || !*may_go_on) return may_go_on;
+    }
+    return true;
+  }
+
+  Result<bool> send(SpooledEnvelope envelope) {
+    const Outcome outcome =
+        uploader_.send({envelope.body, content_encoding(envelope.encoding), envelope.categories},
+                       is_in_doubt_ ? Tries::One : Tries::All);
+    if (!is_final(outcome.kind)) return skip(envelope.name, outcome);
+    is_in_doubt_ = false;
+    ++(outcome.kind == OutcomeKind::Accepted ? run_.accepted : run_.given_up);
+    if (outcome.kind != OutcomeKind::Accepted) give_up_(outcome);
+    if (auto ok = spool_.remove(std::move(envelope)); !ok) return tl::unexpected(ok.error());
+    return true;
+  }
+
+  // A limit may be of this category only. A failure may be of this envelope only, one that breaks
+  // the server or a proxy: the next one tells.
+  bool skip(const std::string& name, const Outcome& outcome) {
+    // Of two failures the first one had all its tries.
+    if (!is_in_doubt_ || !is_worth_retrying(outcome.kind)) run_.trouble = outcome;
+    skipped_.push_back(name);
+    if (skipped_.size() >= kMaxSkipped || !is_worth_retrying(outcome.kind)) return false;
+    if (outcome.kind == OutcomeKind::RateLimited) return true;
+    return !std::exchange(is_in_doubt_, true);
+  }
+
+  Spool& spool_;
+  Uploader& uploader_;
+  const std::function<void(const Outcome&)>& give_up_;
+  std::vector<std::string> skipped_;
+  SpoolRun run_;
+  bool is_in_doubt_ = false;  // whether it is the server or the envelope that fails
+};
+
 }  // namespace
 
 Result<SpoolRun> send_spooled(Spool& spool, Uploader& uploader,
                               const std::function<void(const Outcome&)>& give_up) {
-  SpoolRun run;
-  std::vector<std::string> skipped;
-  while (skipped.size() < kMaxSkipped) {
-    auto taken = spool.take_oldest(skipped);
-    if (!taken) return tl::unexpected(taken.error());
-    if (!*taken) break;
-    SpooledEnvelope& envelope = **taken;
-    const Outcome outcome =
-        uploader.send({envelope.body, content_encoding(envelope.encoding), envelope.categories});
-    if (outcome.kind != OutcomeKind::Accepted) run.trouble = outcome;
-    if (is_final(outcome.kind)) {
-      (outcome.kind == OutcomeKind::Accepted ? run.accepted : run.given_up) += 1;
-      if (outcome.kind != OutcomeKind::Accepted) give_up(outcome);
-      if (auto ok = spool.remove(std::move(envelope)); !ok) return tl::unexpected(ok.error());
-    } else if (outcome.kind == OutcomeKind::RateLimited) {
-      skipped.push_back(envelope.name);
-    } else {
-      break;
-    }
-  }
-  return run;
+  return Sending(spool, uploader, give_up).run();
 }
 
 }  // namespace sentry_prof::upload

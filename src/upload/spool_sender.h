@@ -16,13 +16,14 @@ namespace sentry_prof::upload {
 struct SpoolRun {
   uint64_t accepted = 0;
   uint64_t given_up = 0;  // the server judged the envelope: it is gone
-  // The last that was not accepted; nothing if all were.
+  // Why something is left, if it was tried: the last failure that had all its tries, or limit.
   std::optional<Outcome> trouble;
 };
 
 // Sends one after the other until the spool is empty or the server, the network or the user ends
-// it. What is rate limited is left for later, the rest goes on. `give_up` is told of each envelope
-// that the server refused for good. An error is the disk's.
+// it. What is rate limited is left for later, the rest goes on; an envelope that fails holds the
+// others up only if the next one, tried once, fails too. `give_up` is told of each envelope that
+// the server refused for good. An error is the disk's.
 Result<SpoolRun> send_spooled(Spool& spool, Uploader& uploader,
                               const std::function<void(const Outcome&)>& give_up);
 

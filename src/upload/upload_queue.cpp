@@ -114,7 +114,7 @@ bool UploadQueue::send_spool_round() {
     const std::lock_guard lock(mutex_);
     figures_.accepted += run->accepted;
   }
-  if (run->trouble && !is_final(run->trouble->kind)) {
+  if (run->trouble) {
     note(*run->trouble);
     return false;
   }

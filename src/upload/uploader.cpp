@@ -38,9 +38,11 @@ Outcome Uploader::send_once(const HttpRequest& request) {
   return outcome;
 }
 
-Outcome Uploader::send(const Envelope& envelope) {
+Outcome Uploader::send(const Envelope& envelope, Tries allowed) {
   const HttpRequest request = request_for(envelope);
-  RetrySchedule schedule(options_.retries, random_);
+  RetryPolicy retries = options_.retries;
+  if (allowed == Tries::One) retries.max_retries = 0;
+  RetrySchedule schedule(retries, random_);
   Outcome last;
   last.kind = OutcomeKind::RateLimited;  // until something else is known
   uint64_t limit_wait_left_ns = options_.longest_limit_wait_ns;

@@ -40,6 +40,11 @@ struct UploaderOptions {
   std::string client;  // "name/version", as User-Agent and sentry_client
 };
 
+enum class Tries : uint8_t {
+  All,  // as the options say
+  One,
+};
+
 class Uploader {
  public:
   // The client and the waiter must outlive the uploader.
@@ -48,7 +53,7 @@ class Uploader {
 
   // Every answer of the server's counts against --max-retries, 429 as well. Limits are kept from
   // one envelope to the next.
-  Outcome send(const Envelope& envelope);
+  Outcome send(const Envelope& envelope, Tries tries = Tries::All);
 
   // How long data of these categories has to wait now; 0: not at all.
   uint64_t limited_for_ns(Categories categories) const;

@@ -2,6 +2,7 @@
 #include "upload/curl_client.h"
 
 #include "environment_guard.h"
+#include "prerequisites.h"
 #include "sentry_server.h"
 #include "support/catch2.h"
 #include "test_certificates.h"
@@ -11,6 +12,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <curl/curl.h>
 
 using namespace sentry_prof::testing;
 using namespace sentry_prof::upload;
@@ -301,6 +304,36 @@ TEST_CASE("A port without TLS, and a file of authorities that is none, are told"
   const HttpFailure failure = failure_at(server.url(), with_authority("/nowhere/ca.pem"));
   CHECK(failure.kind == HttpFailureKind::Misconfigured);
   CHECK(failure.message.find("/nowhere/ca.pem") != std::string::npos);
+}
+
+TEST_CASE("HTTP/2 is spoken with a server that offers it, on one connection", "[http2]") {
+  const NoProxies none;
+  if (const auto missing = missing_program("node")) return note_optional_skip(*missing);
+  if ((::curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP2) == 0) {
+    return note_optional_skip("this libcurl has no HTTP/2");
+  }
+  TestCertificates certificates;
+  certificates.sign("good", "IP:127.0.0.1");
+  const TemporaryDirectory folder;
+  const BackgroundProcess server(
+      {.arguments = {"node", SENTRY_PROF_HTTP2_SERVER, folder.path(), certificates.file("good.pem"),
+                     certificates.file("good.key")}});
+  REQUIRE(wait_until([&] { return !contents_of(folder.file("port")).empty(); }));
+  const std::string url =
+      "https://127.0.0.1:" + contents_of(folder.file("port")) + "/api/42/envelope/";
+
+  const auto client = make_client(with_authority(certificates.authority()));
+  for (int i = 0; i < 2; ++i) {
+    const HttpResult result = client->post(request_to(url));
+    REQUIRE(result);
+    CHECK(result->status == 200);
+    CHECK(result->rate_limits == "60:profile_chunk:org");
+    CHECK(result->body == "{}");
+  }
+  const std::string first = contents_of(folder.file("1.json"));
+  CHECK(first.starts_with(R"({"version":"2.0","from":)"));
+  CHECK(first.ends_with(R"("type":"application/x-sentry-envelope","body":"hello"})"));
+  CHECK(contents_of(folder.file("2.json")) == first);
 }
 
 TEST_CASE("Proxies are taken from the environment, NO_PROXY included", "[proxy]") {

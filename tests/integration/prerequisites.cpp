@@ -60,6 +60,10 @@ std::optional<std::string> missing_mount_namespace() {
 
 void note_skip(const std::string& reason) {
   if (may_not_skip()) FAIL("may not be skipped here (SENTRY_PROF_REQUIRE_PERF): " << reason);
+  note_optional_skip(reason);
+}
+
+void note_optional_skip(const std::string& reason) {
   g_was_skipped = true;
   std::printf("skipped: %s\n", reason.c_str());
   SUCCEED(reason);

@@ -15,6 +15,8 @@ std::optional<std::string> missing_mount_namespace();
 
 // Prints the reason, or fails the test where skipping is not allowed.
 void note_skip(const std::string& reason);
+// Of what even a machine that runs all tests may lack: never a failure.
+void note_optional_skip(const std::string& reason);
 bool was_skipped();
 
 }  // namespace sentry_prof::testing

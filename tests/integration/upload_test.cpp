@@ -6,6 +6,7 @@
 #include "sentry_server.h"
 #include "support/catch2.h"
 #include "temporary_directory.h"
+#include "upload_runs.h"
 
 #include <algorithm>
 #include <csignal>
@@ -20,36 +21,6 @@ using namespace sentry_prof::testing;
 using sentry_prof::validate;
 
 namespace {
-
-const std::string kKey = "c0ffee00c0ffee00c0ffee00c0ffee00";
-
-std::string golden(const std::string& name) {
-  return std::string(SENTRY_PROF_TEST_DATA) + "/golden_" + name + ".json";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-// Every run of these tests goes through here.
-CommandResult without_key(CommandResult result) {
-  INFO(result.standard_error);
-  CHECK_FALSE(contains(result.standard_output, kKey));
-  CHECK_FALSE(contains(result.standard_error, kKey));
-  CHECK_FALSE(result.timed_out);
-  return result;
-}
-
-CommandResult run_sentry_prof(std::vector<std::string> arguments,
-                              const TemporaryDirectory& directory,
-                              std::map<std::string, std::string> environment = {}) {
-  environment.insert({"HOME", directory.path()});
-  arguments.insert(arguments.begin(), sentry_prof_path());
-  return without_key(run_command({.arguments = std::move(arguments),
-                                  .environment = std::move(environment),
-                                  .directory = directory.path(),
-                                  .time_out_s = 60}));
-}
 
 size_t files_in(const std::string& directory) {
   const std::filesystem::directory_iterator files(directory);
@@ -210,6 +181,10 @@ TEST_CASE("A config file gives options, the command line wins, and --print-confi
   CHECK(contains(shown.standard_output, "https://***@example.invalid/42"));
   CHECK(contains(shown.standard_output, "zstd                           # c.toml"));
   CHECK(contains(shown.standard_output, "1                              # command line"));
+  CHECK(contains(shown.standard_output,
+                 "spool              (none)                         # default"));
+  CHECK(contains(shown.standard_output,
+                 "dry-run            false                          # default"));
   std::ofstream(directory.path() + "/wrong.toml") << "nonsense = 1\n";
   const auto wrong = run_sentry_prof({"record", "--config", "wrong.toml"}, directory);
   CHECK(wrong.status() == 2);

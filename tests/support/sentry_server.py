@@ -9,12 +9,14 @@ the body ended early).
 
 FILE is JSON: a list of answers, one a request, the last one again for all further requests; or
 {"mix": [answers], "seed": N} to draw them at random, the same draw for the same seed. Without FILE all is 200.
-An answer is a status, or an object with "status", "headers" (name: value, or a list of values), "body", or with "do":
+An answer is a status, or an object with "status", "headers" (name: value, or a list of values), "body", "delay" (seconds before
+the answer), or with "do":
   "reset"         takes the request, then resets the connection instead of an answer
   "reset-early"   resets the connection before the body is read
   "close"         takes the request, then closes the connection without a word
   "stall"         takes the request, then says nothing for "seconds" (default 3600)
   "stall-early"   stops reading in the middle of the request
+  "status-line"   sends nothing but the first line of an answer and closes
   "half-head"     sends the first half of an answer's head and closes
   "half-body"     sends 200 and a head that promises more than it gives
   "bomb"          200 with "Content-Encoding: gzip" and endless zeros, compressed
@@ -145,6 +147,7 @@ class Connection:
             self.answer(answer)
 
     def answer(self, answer):
+        self.server.is_over.wait(answer.get("delay", 0))
         status = answer["status"]
         body = answer.get("body", "{}").encode()
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Something')}", f"Content-Length: {len(body)}"]
@@ -165,6 +168,9 @@ class Connection:
 
     def do_stall(self, answer):
         self.server.is_over.wait(answer.get("seconds", 3600))
+
+    def do_status_line(self, _):
+        self.stream.sendall(b"HTTP/1.1 200 OK\r\n")
 
     def do_half_head(self, _):
         self.stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Le")

@@ -97,6 +97,26 @@ TEST_CASE("A transaction of the caller's goes as it is, if it belongs to the pro
   }
 }
 
+TEST_CASE("A span id is 16 hex digits, however the transaction's id is spelled", "[envelope]") {
+  const std::string id = "22222222222222222222222222222223";
+  const auto envelope_with = [&](const std::string& spelling) {
+    std::string profile = kV1;
+    profile.replace(profile.find(id), id.size(), spelling);
+    return profile_envelope(profile, facts_of(profile), options());
+  };
+  const auto has_span = [](const std::string& envelope, const std::string& span) {
+    return envelope.find("\"span_id\":\"" + span + "\"") != envelope.npos;
+  };
+  for (const char* spelling :
+       {"0A2222222222222222222222222222F3", "0a222222-2222-2222-2222-2222222222f3",
+        "{0a222222-2222-2222-2222-2222222222f3}",
+        "urn:uuid:0a222222-2222-2222-2222-2222222222f3"}) {
+    INFO(spelling);
+    CHECK(has_span(envelope_with(spelling), "0a22222222222222"));
+  }
+  CHECK(has_span(envelope_with("00000000000000003333333333333333"), "3333333333333333"));
+}
+
 TEST_CASE("What is no profile has no envelope", "[envelope]") {
   for (const char* wrong :
        {"", "[]", "{", "{}", R"({"version":2,"platform":"rust"})",

@@ -32,10 +32,10 @@ void keep(Spool& spool, const std::string& body) {
   REQUIRE(spool.keep(body, BodyEncoding::Gzip, Category::ProfileChunk));
 }
 
-std::optional<SpooledEnvelope> take(Spool& spool, const std::vector<std::string>& skip = {}) {
-  auto envelope = spool.take_oldest(skip);
-  REQUIRE(envelope);
-  return std::move(*envelope);
+// The oldest.
+std::optional<SpooledEnvelope> take(Spool& spool) {
+  REQUIRE(spool.rewind());
+  return spool.take_next();
 }
 
 std::string taken_body(Spool& spool) {
@@ -129,7 +129,8 @@ TEST_CASE("What a process held when it was killed is free again", "[spool]") {
   REQUIRE(child >= 0);
   if (child == 0) {
     auto own = Spool::open(folder.path());
-    auto held = own->take_oldest();
+    if (!own->rewind()) ::_exit(1);
+    auto held = own->take_next();
     if (::write(ready[1], "x", 1) != 1) ::_exit(1);
     for (;;) ::pause();
   }
@@ -143,15 +144,33 @@ TEST_CASE("What a process held when it was killed is free again", "[spool]") {
   ::close(ready[1]);
 }
 
-TEST_CASE("An envelope to be skipped lets the next one through", "[spool]") {
+TEST_CASE("A walk over a spool offers each envelope once, new ones in the next walk", "[spool]") {
   const TemporaryDirectory folder;
   Spool spool = opened(folder.path());
   keep(spool, "a");
   keep(spool, "b");
-  const std::string first = take(spool)->name;
-  const auto second = take(spool, {first});
-  REQUIRE(second);
-  CHECK(second->body == "b");
+  REQUIRE(spool.rewind());
+  keep(spool, "c");
+  for (const char* body : {"a", "b"}) {
+    const auto envelope = spool.take_next();
+    REQUIRE(envelope);
+    CHECK(envelope->body == body);
+  }
+  CHECK_FALSE(spool.take_next());
+  CHECK(drained(spool) == std::vector<std::string>{"a", "b", "c"});
+}
+
+TEST_CASE("Limits hold over many envelopes, also where others keep them", "[spool]") {
+  const TemporaryDirectory folder;
+  SpoolLimits limits;
+  limits.max_files = 20;
+  Spool one = opened(folder.path(), limits);
+  Spool other = opened(folder.path(), limits);
+  for (int i = 0; i < 250; ++i) keep(one, "a");
+  CHECK(one.count() == 20);
+  CHECK(one.losses().dropped_for_size == 230);
+  for (int i = 0; i < 250; ++i) keep(other, "b");
+  CHECK(other.count() == 20);
 }
 
 TEST_CASE("Where bytes or files are short the oldest goes, and is counted", "[spool]") {

@@ -1,0 +1,65 @@
+// Runs of sentry-prof that send: none may print the key of the DSN.
+#pragma once
+
+#include "process.h"
+#include "recording.h"
+#include "support/catch2.h"
+#include "temporary_directory.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sentry_prof::testing {
+
+// Lower case, so that it can be looked for in whatever case.
+inline const std::string kKey = "c0ffee00c0ffee00c0ffee00c0ffee00";
+
+inline std::string golden(const std::string& name) {
+  return std::string(SENTRY_PROF_TEST_DATA) + "/golden_" + name + ".json";
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline bool shows_key(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+  return contains(text, kKey);
+}
+
+// Every run of the tests of uploading goes through here.
+inline CommandResult without_key(CommandResult result) {
+  INFO(result.standard_error);
+  CHECK_FALSE(shows_key(result.standard_output));
+  CHECK_FALSE(shows_key(result.standard_error));
+  CHECK_FALSE(result.timed_out);
+  return result;
+}
+
+// In `directory`, which is also its home; nothing of this machine's configuration holds.
+inline Command sentry_prof_in(const TemporaryDirectory& directory,
+                              std::vector<std::string> arguments,
+                              std::map<std::string, std::string> environment = {}) {
+  environment.insert({"HOME", directory.path()});
+  for (const char* name :
+       {"SENTRY_DSN", "SENTRY_DEBUG", "SENTRY_SPOTLIGHT", "CURL_CA_BUNDLE", "SSL_CERT_FILE",
+        "SSL_CERT_DIR", "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
+    environment.insert({name, ""});
+  }
+  arguments.insert(arguments.begin(), sentry_prof_path());
+  return {.arguments = std::move(arguments),
+          .environment = std::move(environment),
+          .directory = directory.path(),
+          .time_out_s = 60};
+}
+
+inline CommandResult run_sentry_prof(std::vector<std::string> arguments,
+                                     const TemporaryDirectory& directory,
+                                     std::map<std::string, std::string> environment = {}) {
+  return without_key(
+      run_command(sentry_prof_in(directory, std::move(arguments), std::move(environment))));
+}
+
+}  // namespace sentry_prof::testing

@@ -1,0 +1,119 @@
+#include "upload/spool_sender.h"
+
+#include "integration/temporary_directory.h"
+#include "support/catch2.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+using sentry_prof::sentry::Dsn;
+using sentry_prof::testing::TemporaryDirectory;
+using namespace sentry_prof::upload;
+
+namespace {
+
+// Answers by what it is sent.
+class JudgingClient final : public HttpClient {
+ public:
+  HttpResult post(const HttpRequest& request) override {
+    const std::string body(request.body);
+    bodies.push_back(body);
+    HttpReply reply;
+    reply.status = status_of(body);
+    if (reply.status == 429) reply.rate_limits = "60:profile_chunk:key";
+    return reply;
+  }
+
+  std::function<int(const std::string&)> status_of;
+  std::vector<std::string> bodies;
+};
+
+class NoTimeWaiter final : public Waiter {
+ public:
+  uint64_t now_ns() const override { return 0; }
+  int64_t unix_now_s() const override { return 0; }
+  bool wait(uint64_t) override { return true; }
+};
+
+struct Fixture {
+  explicit Fixture(std::function<int(const std::string&)> status_of) {
+    client.status_of = std::move(status_of);
+  }
+  void keep(const std::string& body, Categories categories = Category::ProfileChunk) {
+    REQUIRE(spool.keep(body, BodyEncoding::Identity, categories));
+  }
+  SpoolRun send() {
+    UploaderOptions options;
+    options.retries.max_retries = 1;
+    options.longest_limit_wait_ns = 0;
+    Uploader uploader(*Dsn::parse("http://key@localhost/1"), client, waiter, options,
+                      [] { return uint64_t{0}; });
+    auto run = send_spooled(spool, uploader, [this](const Outcome&) { ++given_up; });
+    REQUIRE(run);
+    return std::move(*run);
+  }
+
+  TemporaryDirectory folder;
+  Spool spool = *Spool::open(folder.path());
+  JudgingClient client;
+  NoTimeWaiter waiter;
+  int given_up = 0;
+};
+
+using Bodies = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("A spool is sent the oldest first, with what comes meanwhile", "[spool_sender]") {
+  Fixture fixture([&](const std::string& body) {
+    if (body == "b") fixture.keep("c");
+    return 200;
+  });
+  for (const char* body : {"a", "b"}) fixture.keep(body);
+  const SpoolRun run = fixture.send();
+  CHECK(run.accepted == 3);
+  CHECK_FALSE(run.trouble);
+  CHECK(fixture.client.bodies == Bodies{"a", "b", "c"});
+  CHECK(fixture.spool.count() == 0);
+}
+
+TEST_CASE("An envelope that breaks the server does not hold up the others", "[spool_sender]") {
+  Fixture fixture([](const std::string& body) { return body == "poison" ? 500 : 200; });
+  for (const char* body : {"poison", "a", "b"}) fixture.keep(body);
+  const SpoolRun run = fixture.send();
+  CHECK(run.accepted == 2);
+  REQUIRE(run.trouble);
+  CHECK(run.trouble->tries == 2);
+  CHECK(fixture.client.bodies == Bodies{"poison", "poison", "a", "b"});
+  CHECK(fixture.spool.count() == 1);
+}
+
+TEST_CASE("A server that fails is asked once more, then left alone", "[spool_sender]") {
+  Fixture fixture([](const std::string&) { return 503; });
+  for (const char* body : {"a", "b", "c"}) fixture.keep(body);
+  const SpoolRun run = fixture.send();
+  CHECK(run.accepted == 0);
+  REQUIRE(run.trouble);
+  CHECK(run.trouble->tries == 2);
+  CHECK(fixture.client.bodies == Bodies{"a", "a", "b"});
+  CHECK(fixture.spool.count() == 3);
+}
+
+TEST_CASE("What is limited waits, what is refused goes, the rest is sent", "[spool_sender]") {
+  Fixture fixture([](const std::string& body) {
+    return body == "limited" ? 429 : body == "refused" ? 400 : 200;
+  });
+  fixture.keep("limited");
+  fixture.keep("limited, too");
+  fixture.keep("refused", Category::Transaction);
+  fixture.keep("good", Category::Transaction);
+  const SpoolRun run = fixture.send();
+  CHECK(run.accepted == 1);
+  CHECK(run.given_up == 1);
+  CHECK(fixture.given_up == 1);
+  REQUIRE(run.trouble);
+  CHECK(run.trouble->kind == OutcomeKind::RateLimited);
+  CHECK(fixture.client.bodies == Bodies{"limited", "refused", "good"});
+  CHECK(fixture.spool.count() == 2);
+}

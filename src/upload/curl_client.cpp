@@ -1,17 +1,11 @@
 #include "upload/curl_client.h"
 
 #include "upload/curl_failure.h"
+#include "upload/curl_library.h"
 #include "upload/reply_reader.h"
 
 #include <cstdlib>
 #include <utility>
-
-#include <curl/curl.h>
-
-// CURLOPT_PROTOCOLS_STR came with 7.85, CURLOPT_QUICK_EXIT with 7.87. Debian 12 has 7.88.
-#if LIBCURL_VERSION_NUM < 0x075700
-#error "libcurl 7.87 or newer is needed"
-#endif
 
 namespace sentry_prof::upload {
 
@@ -21,22 +15,17 @@ namespace {
 constexpr int kPoll_ms = 100;
 
 struct EasyCleanup {
-  void operator()(CURL* easy) const { ::curl_easy_cleanup(easy); }
+  void operator()(CURL* easy) const { curl().easy_cleanup(easy); }
 };
 struct MultiCleanup {
-  void operator()(CURLM* multi) const { ::curl_multi_cleanup(multi); }
+  void operator()(CURLM* multi) const { curl().multi_cleanup(multi); }
 };
 struct ListCleanup {
-  void operator()(curl_slist* list) const { ::curl_slist_free_all(list); }
+  void operator()(curl_slist* list) const { curl().slist_free_all(list); }
 };
 using Easy = std::unique_ptr<CURL, EasyCleanup>;
 using Multi = std::unique_ptr<CURLM, MultiCleanup>;
 using HeaderList = std::unique_ptr<curl_slist, ListCleanup>;
-
-CURLcode initialize_once() {
-  static const CURLcode result = ::curl_global_init(CURL_GLOBAL_DEFAULT);
-  return result;
-}
 
 size_t on_head_line(char* text, size_t, size_t size, void* reader) {
   static_cast<ReplyReader*>(reader)->take_head_line({text, size});
@@ -66,7 +55,7 @@ Authorities chosen_authorities(const CurlOptions& options) {
 }
 
 bool append(HeaderList& list, const std::string& line) {
-  curl_slist* longer = ::curl_slist_append(list.get(), line.c_str());
+  curl_slist* longer = curl().slist_append(list.get(), line.c_str());
   if (longer == nullptr) return false;
   (void)list.release();
   list.reset(longer);
@@ -113,16 +102,16 @@ CurlClient::CurlClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 CurlClient::~CurlClient() = default;
 
 Result<std::unique_ptr<CurlClient>> CurlClient::create(CurlOptions options) {
-  if (initialize_once() != CURLE_OK) return fail(ErrorCode::Unsupported, "libcurl does not start");
-  const curl_version_info_data* version = ::curl_version_info(CURLVERSION_NOW);
+  if (auto loaded = load_curl(); !loaded) return tl::unexpected(loaded.error());
+  const curl_version_info_data* version = curl().version_info(CURLVERSION_NOW);
   if ((version->features & CURL_VERSION_SSL) == 0) {
     return fail(ErrorCode::Unsupported, "this libcurl cannot do TLS");
   }
   auto impl = std::make_unique<Impl>();
   impl->authorities = chosen_authorities(options);
   impl->options = std::move(options);
-  impl->multi.reset(::curl_multi_init());
-  impl->easy.reset(::curl_easy_init());
+  impl->multi.reset(curl().multi_init());
+  impl->easy.reset(curl().easy_init());
   if (impl->multi == nullptr || impl->easy == nullptr) {
     return fail(ErrorCode::LimitExceeded, "not enough memory for libcurl");
   }
@@ -133,53 +122,53 @@ Result<std::unique_ptr<CurlClient>> CurlClient::create(CurlOptions options) {
 
 void CurlClient::Impl::set_fixed_options() {
   CURL* handle = easy.get();
-  ::curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  ::curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
-  ::curl_easy_setopt(handle, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
-  ::curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
-  ::curl_easy_setopt(handle, CURLOPT_HTTP09_ALLOWED, 0L);
-  ::curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 1L);
-  ::curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L);
-  ::curl_easy_setopt(handle, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
+  curl().easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl().easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
+  curl().easy_setopt(handle, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
+  curl().easy_setopt(handle, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2TLS));
+  curl().easy_setopt(handle, CURLOPT_HTTP09_ALLOWED, 0L);
+  curl().easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 1L);
+  curl().easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L);
+  curl().easy_setopt(handle, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   // The key is for the server; a proxy sees it only where the DSN itself says http.
-  ::curl_easy_setopt(handle, CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
+  curl().easy_setopt(handle, CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
   // What a proxy says to CONNECT is not the server's answer.
-  ::curl_easy_setopt(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  curl().easy_setopt(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   if (!authorities.file.empty()) {
-    ::curl_easy_setopt(handle, CURLOPT_CAINFO, authorities.file.c_str());
-    ::curl_easy_setopt(handle, CURLOPT_PROXY_CAINFO, authorities.file.c_str());
+    curl().easy_setopt(handle, CURLOPT_CAINFO, authorities.file.c_str());
+    curl().easy_setopt(handle, CURLOPT_PROXY_CAINFO, authorities.file.c_str());
   }
   if (!authorities.directory.empty()) {
-    ::curl_easy_setopt(handle, CURLOPT_CAPATH, authorities.directory.c_str());
-    ::curl_easy_setopt(handle, CURLOPT_PROXY_CAPATH, authorities.directory.c_str());
+    curl().easy_setopt(handle, CURLOPT_CAPATH, authorities.directory.c_str());
+    curl().easy_setopt(handle, CURLOPT_PROXY_CAPATH, authorities.directory.c_str());
   }
-  ::curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, on_head_line);
-  ::curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, on_body);
-  ::curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, error_text);
+  curl().easy_setopt(handle, CURLOPT_HEADERFUNCTION, on_head_line);
+  curl().easy_setopt(handle, CURLOPT_WRITEFUNCTION, on_body);
+  curl().easy_setopt(handle, CURLOPT_ERRORBUFFER, error_text);
 }
 
 void CurlClient::Impl::set_limits() {
   CURL* handle = easy.get();
-  ::curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options.connect_time_out_s));
-  ::curl_easy_setopt(handle, CURLOPT_TIMEOUT, static_cast<long>(options.whole_time_out_s));
-  ::curl_easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options.stall_bytes_per_s));
-  ::curl_easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_time_s));
-  ::curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);  // time-outs of names without SIGALRM
+  curl().easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options.connect_time_out_s));
+  curl().easy_setopt(handle, CURLOPT_TIMEOUT, static_cast<long>(options.whole_time_out_s));
+  curl().easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options.stall_bytes_per_s));
+  curl().easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_time_s));
+  curl().easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);  // time-outs of names without SIGALRM
   // A name that is still being looked up does not hold up the end (the thread is left behind).
-  ::curl_easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L);
+  curl().easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L);
 }
 
 void CurlClient::Impl::set_request(const HttpRequest& request, curl_slist* headers,
                                    ReplyReader& reader) {
   CURL* handle = easy.get();
-  ::curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
-  ::curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
-  ::curl_easy_setopt(handle, CURLOPT_POST, 1L);
-  ::curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.data());
-  ::curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
+  curl().easy_setopt(handle, CURLOPT_URL, request.url.c_str());
+  curl().easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+  curl().easy_setopt(handle, CURLOPT_POST, 1L);
+  curl().easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.data());
+  curl().easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body.size()));
-  ::curl_easy_setopt(handle, CURLOPT_HEADERDATA, &reader);
-  ::curl_easy_setopt(handle, CURLOPT_WRITEDATA, &reader);
+  curl().easy_setopt(handle, CURLOPT_HEADERDATA, &reader);
+  curl().easy_setopt(handle, CURLOPT_WRITEDATA, &reader);
   error_text[0] = '\0';
 }
 
@@ -187,42 +176,42 @@ void CurlClient::Impl::set_request(const HttpRequest& request, curl_slist* heade
 CURLcode CurlClient::Impl::run_to_end() {
   int running = 1;
   for (;;) {
-    if (::curl_multi_perform(multi.get(), &running) != CURLM_OK) return CURLE_OUT_OF_MEMORY;
+    if (curl().multi_perform(multi.get(), &running) != CURLM_OK) return CURLE_OUT_OF_MEMORY;
     if (running == 0) break;
     if (is_cancelled()) return CURLE_ABORTED_BY_CALLBACK;
-    if (::curl_multi_poll(multi.get(), nullptr, 0, kPoll_ms, nullptr) != CURLM_OK) {
+    if (curl().multi_poll(multi.get(), nullptr, 0, kPoll_ms, nullptr) != CURLM_OK) {
       return CURLE_OUT_OF_MEMORY;
     }
   }
   int messages_left = 0;
-  const CURLMsg* message = ::curl_multi_info_read(multi.get(), &messages_left);
+  const CURLMsg* message = curl().multi_info_read(multi.get(), &messages_left);
   const bool is_end = message != nullptr && message->msg == CURLMSG_DONE;
   return is_end ? message->data.result : CURLE_OUT_OF_MEMORY;
 }
 
 CURLcode CurlClient::Impl::perform() {
-  if (::curl_multi_add_handle(multi.get(), easy.get()) != CURLM_OK) return CURLE_OUT_OF_MEMORY;
+  if (curl().multi_add_handle(multi.get(), easy.get()) != CURLM_OK) return CURLE_OUT_OF_MEMORY;
   const CURLcode code = run_to_end();
-  ::curl_multi_remove_handle(multi.get(), easy.get());
+  curl().multi_remove_handle(multi.get(), easy.get());
   return code;
 }
 
 bool CurlClient::Impl::has_sent_all(const HttpRequest& request) const {
   curl_off_t sent = 0;
-  ::curl_easy_getinfo(easy.get(), CURLINFO_SIZE_UPLOAD_T, &sent);
+  curl().easy_getinfo(easy.get(), CURLINFO_SIZE_UPLOAD_T, &sent);
   return static_cast<uint64_t>(sent) >= request.body.size();
 }
 
 CurlFacts CurlClient::Impl::facts(CURLcode code) const {
   CurlFacts facts;
   facts.code = code;
-  facts.text = error_text[0] != '\0' ? error_text : ::curl_easy_strerror(code);
+  facts.text = error_text[0] != '\0' ? error_text : curl().easy_strerror(code);
   facts.ca_file = authorities.file;
   facts.connect_time_out_s = options.connect_time_out_s;
-  ::curl_easy_getinfo(easy.get(), CURLINFO_SSL_VERIFYRESULT, &facts.verify_result);
-  ::curl_easy_getinfo(easy.get(), CURLINFO_HTTP_CONNECTCODE, &facts.proxy_status);
+  curl().easy_getinfo(easy.get(), CURLINFO_SSL_VERIFYRESULT, &facts.verify_result);
+  curl().easy_getinfo(easy.get(), CURLINFO_HTTP_CONNECTCODE, &facts.proxy_status);
   curl_off_t connected_us = 0;
-  ::curl_easy_getinfo(easy.get(), CURLINFO_PRETRANSFER_TIME_T, &connected_us);
+  curl().easy_getinfo(easy.get(), CURLINFO_PRETRANSFER_TIME_T, &connected_us);
   facts.was_connected = connected_us > 0;
   return facts;
 }
@@ -250,7 +239,7 @@ HttpResult CurlClient::post(const HttpRequest& request) {
   const CURLcode code = impl_->perform();
   const HttpResult result = impl_->result(code, request, reader);
   // What lived for this request only, the key among it, is not left behind.
-  ::curl_easy_setopt(impl_->easy.get(), CURLOPT_HTTPHEADER, nullptr);
+  curl().easy_setopt(impl_->easy.get(), CURLOPT_HTTPHEADER, nullptr);
   return result;
 }
 

@@ -7,13 +7,12 @@
 #include "support/catch2.h"
 #include "test_certificates.h"
 #include "upload/curl_failure.h"
+#include "upload/curl_library.h"
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <curl/curl.h>
 
 using namespace sentry_prof::testing;
 using namespace sentry_prof::upload;
@@ -309,7 +308,9 @@ TEST_CASE("A port without TLS, and a file of authorities that is none, are told"
 TEST_CASE("HTTP/2 is spoken with a server that offers it, on one connection", "[http2]") {
   const NoProxies none;
   if (const auto missing = missing_program("node")) return note_optional_skip(*missing);
-  if ((::curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP2) == 0) {
+  const auto library = load_curl();
+  REQUIRE(library);
+  if (((*library)->version_info(CURLVERSION_NOW)->features & CURL_VERSION_HTTP2) == 0) {
     return note_optional_skip("this libcurl has no HTTP/2");
   }
   TestCertificates certificates;

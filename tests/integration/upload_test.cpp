@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -243,7 +244,7 @@ TEST_CASE("Spotlight gets a copy without the key", "[upload]") {
 TEST_CASE("record --upload sends chunk after chunk, in order, valid and contiguous",
           "[record_upload]") {
   const char* seconds = std::getenv("SENTRY_PROF_UPLOAD_SECONDS");  // 60 for the long run
-  const double duration_s = seconds == nullptr ? 7 : std::atof(seconds);
+  const double duration_s = seconds == nullptr ? 8 : std::atof(seconds);
   const SentryServer server("[200]");
   const TemporaryDirectory directory;
   const std::string redis_port = "16399";
@@ -252,12 +253,13 @@ TEST_CASE("record --upload sends chunk after chunk, in order, valid and contiguo
   sleep_for(0.5);
   const BackgroundProcess load({.arguments = {"redis-benchmark", "-p", redis_port, "-l", "-q"},
                                 .directory = directory.path()});
-  const auto result = without_key(run_command(
-      {.arguments = {sentry_prof_path(), "record", "-p", std::to_string(redis.pid()), "--upload",
-                     "--dsn", server.dsn(kKey), "--compress", "none", "--chunk-seconds", "2", "-d",
-                     std::to_string(duration_s), "--transaction", "GET /"},
-       .directory = directory.path(),
-       .time_out_s = duration_s + 60}));
+  const auto result = without_key(
+      run_command({.arguments = {sentry_prof_path(), "record", "-p", std::to_string(redis.pid()),
+                                 "--upload", "--dsn", server.dsn(kKey), "--compress", "none",
+                                 "--chunk-seconds", "2", "--summary", "summary.json", "-d",
+                                 std::to_string(duration_s), "--transaction", "GET /"},
+                   .directory = directory.path(),
+                   .time_out_s = duration_s + 60}));
   INFO(result.standard_error);
   CHECK(result.status() == 0);
   const auto requests = server.requests();
@@ -265,6 +267,8 @@ TEST_CASE("record --upload sends chunk after chunk, in order, valid and contiguo
   REQUIRE(requests.size() >= chunks + 1);
   const std::string profiler = member(requests.front().body, "profiler_id");
   double last = 0;
+  size_t samples = 0;
+  std::set<std::string> chunk_ids;
   for (size_t i = 0; i + 1 < requests.size(); ++i) {
     INFO(i);
     const std::string& body = requests[i].body;
@@ -276,11 +280,18 @@ TEST_CASE("record --upload sends chunk after chunk, in order, valid and contiguo
     CHECK(*first_time >= last);                // in order
     if (i > 0) CHECK(*first_time - last < 2);  // a chunk that is missing would be a longer hole
     last = *last_time;
+    samples += times.size();
+    chunk_ids.insert(member(body, "chunk_id"));
   }
   const std::string& transaction = requests.back().body;
   CHECK(member(transaction, "transaction") == "GET /");
   CHECK(contains(transaction, R"("profile":{"profiler_id":")" + profiler + "\"}"));
-  CHECK(files_in(directory.path()) == 0);  // no -o: no files
+  CHECK(files_in(directory.path()) == 1);  // without -o no file but the summary
+  // What arrived is what was recorded, each chunk once.
+  const Summary summary = Summary::load(directory.file("summary.json"));
+  CHECK(chunk_ids.size() == requests.size() - 1);
+  CHECK(static_cast<double>(chunk_ids.size()) == summary.number("chunks"));
+  CHECK(static_cast<double>(samples) == summary.number("samples") + summary.number("idle_markers"));
 }
 
 TEST_CASE("With -o each chunk is in its file and at Sentry under one id", "[record_upload]") {

@@ -3,6 +3,7 @@
 #include "base/path.h"
 #include "os/clock.h"
 #include "recorder/executable_name.h"
+#include "recorder/mapping_facts.h"
 #include "recorder/register_mapping.h"
 
 #include <algorithm>
@@ -22,20 +23,6 @@ constexpr size_t kMaxExecs = 4096;
 constexpr uint64_t kFreshSample_ns = 300'000'000;
 // A session's release names the build by as much of its build id as people compare.
 constexpr size_t kReleaseBuildIdDigits = 12;
-
-target::MappingFacts facts_of(const sampling::MapEvent& map) {
-  target::MappingFacts facts;
-  facts.pid = map.pid;
-  facts.begin = map.begin;
-  facts.size_bytes = map.size_bytes;
-  facts.file_offset = map.file_offset;
-  facts.build_id.assign(map.build_id.begin(), map.build_id.begin() + map.build_id_size_bytes);
-  facts.device_major = map.device_major;
-  facts.device_minor = map.device_minor;
-  facts.inode = map.inode;
-  facts.path = map.path;
-  return facts;
-}
 
 RuntimeAddress stack_pointer(const unwind::Registers& registers) {
   return {registers.get(unwind::arch_registers(native_arch()).stack_pointer)};
@@ -193,7 +180,7 @@ void Recording::keep(uint64_t time_ns, ThreadRecord& record, uint32_t tid) {
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::MapEvent& map) {
-  processes_.on_map(time_ns, facts_of(map));
+  processes_.on_map(time_ns, mapping_facts_of(map));
   if (map.pid == options_.main_pid && main_image_ == unwind::kNoImage &&
       options_.main_executable.empty()) {
     // After exec the kernel maps the main executable first, then its interpreter.

@@ -32,6 +32,10 @@ class StackSnapshot {
     return true;
   }
 
+  size_t copied_bytes() const { return bytes_.size(); }
+  // Asks for the cache line at `offset`, below copied_bytes(), without waiting for it.
+  void prefetch(uint64_t offset) const { __builtin_prefetch(bytes_.data() + offset, 0, 2); }
+
   // `size` is 1, 2, 4 or 8; the value is zero-extended (DW_OP_deref_size).
   [[nodiscard]] bool read_sized(RuntimeAddress address, unsigned size, uint64_t& value) const {
     const uint64_t offset = address.value - begin_;

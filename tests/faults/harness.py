@@ -13,6 +13,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent.parent
 SERVER = TESTS / "support" / "sentry_server.py"
 GOLDEN = TESTS / "data" / "sentry" / "golden_v2.json"
+CANNOT_RECORD = 3  # exit status: no permission
 KEY = "c0ffee00c0ffee00c0ffee00c0ffee00"
 
 

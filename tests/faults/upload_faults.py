@@ -4,13 +4,19 @@ sent again after an answer that was heard, and nothing but the spool is written.
 """
 
 import argparse
+import os
+import random
+import signal
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import answers
-from harness import (Failed, Sandbox, Server, add_options, check, chunk_id_of, make_draw, say, write_chunks)
-from ledger import Ledger, check_none_lost, spooled_ids
+from harness import (CANNOT_RECORD, Failed, Sandbox, Server, add_options, check, chunk_id_of, closed_port, dsn_of, make_draw, say,
+                     write_chunks)
+from ledger import Ledger, check_none_lost, chunk_id_in_file, spooled_ids
 
 BATCH = 10  # files that one run puts into the spool
 # Waits of seconds between tries: seldom.
@@ -103,7 +109,7 @@ def faults_without_spool(folder, options, draw):
         while left:
             tries += 1
             check(tries < 100, f"{len(left)} chunks are never accepted")
-            process = sandbox.run(server.dsn, "upload", "--max-retries", "3", *left, seconds=900)
+            process = sandbox.run(server.dsn, "upload", "--max-retries", "2", *left, seconds=900)
             told = accepted_in(process.log)
             taken = ledger.taken_ids()
             wrong = [path.name for path in left if (str(path) in told) != (chunk_id_of(path) in taken)]
@@ -119,10 +125,76 @@ def faults_without_spool(folder, options, draw):
         f"{ledger.actions()}")
 
 
+def faults_while_recording(folder, options, draw):
+    """Without a spool, and ended by ^C: what was not accepted then is kept as a file, and can be sent."""
+    folder.mkdir()
+    sandbox = Sandbox(folder, options.sentry_prof)
+    with Server(folder / "server", answers.mix(draw, 1, successes_each=4)) as server:
+        ledger = Ledger(server.folder)
+        with subprocess.Popen([options.spin, "3600"]) as target:
+            recording = sandbox.start(server.dsn, "record", "-q", "-p", str(target.pid), "--upload", "--chunk-seconds", "0.1",
+                                      "--max-retries", "0", "-o", f"{folder}/chunks/")
+            time.sleep(options.record_seconds)
+            recording.send_signal(signal.SIGINT)  # ends in seconds; by itself it would wait for the server
+            recording.wait(60)
+            target.kill()
+        if recording.returncode == CANNOT_RECORD:
+            return say("recording is not permitted here")
+        known = {chunk_id_of(path) for path in (folder / "chunks").glob("*.json")}
+        unsent = sorted((folder / "chunks").glob("unsent-*.envelope.gz"))
+        kept = {chunk_id_in_file(path) for path in unsent}
+        check(len(known) > 1, "nothing was recorded")
+        check(known == kept | ledger.taken_ids(), f"{len(known)} chunks, {len(kept)} kept, {len(ledger.taken_ids())} accepted")
+        check(not kept & ledger.taken_ids(), "kept although it was accepted")
+        tries = 0
+        for path in unsent:
+            while sandbox.run(server.dsn, "upload", "--max-retries", "0", path).returncode != DONE:
+                tries += 1
+                check(tries < 30 * len(unsent), f"{path.name} is never accepted")
+            path.unlink()
+        check(ledger.taken_ids() == known, "not all was accepted")
+        ledger.check_pieces()
+        ledger.check_repetitions(0)
+    sandbox.check_clean()
+    say(f"recording without a spool: {len(known)} chunks accepted, {len(unsent)} of them kept as files first; "
+        f"{len(ledger.requests)} requests: {ledger.actions()}")
+
+
+def exit_statuses(folder, options):
+    """Of single uploads without another try."""
+    folder.mkdir()
+    chunk = write_chunks(folder / "chunks", 1, random.Random(0))[0]
+    expected = ([(answer, 0) for answer in answers.successes()] + [(400, 1), (302, 2), (401, 3), (403, 3), (413, 4)] +
+                [(answer, 5) for answer in answers.rate_limits(3600)] + [(answer, 6) for answer in answers.failures()])
+    sandbox = Sandbox(folder, options.sentry_prof)
+
+    def check_one(what, dsn, path, status):
+        process = sandbox.run(dsn, "upload", "--max-retries", "0", path)
+        check(process.returncode == status, f"{what}: exit status {process.returncode}, not {status}: {process.log.read_text()}")
+
+    with Server(folder / "server", [answer for answer, _ in expected]) as server:
+        for number, (answer, status) in enumerate(expected, 1):
+            check_one(answer, server.dsn, chunk, status)
+            check(server.requests() == number, f"{answer}: {server.requests()} requests, not {number}")
+        bad = folder / "bad.json"
+        bad.write_text('{"version": "2"}')
+        check_one("an invalid file", server.dsn, bad, 1)
+        check_one("no file", server.dsn, folder / "no.json", 7)
+        check(server.requests() == len(expected), "sent what should not be sent")
+    with closed_port() as port:
+        check_one("nobody listens", dsn_of(port.getsockname()[1]), chunk, 6)
+    check_one("no DSN", "", chunk, 2)
+    sandbox.check_clean()
+    say(f"exit statuses of {len(expected) + 4} uploads as documented")
+
+
 def run_in(folder, options):
     draw = make_draw(options.seed)
+    exit_statuses(folder / "statuses", options)
     faults_with_spool(folder / "spooled", options, draw)
     faults_without_spool(folder / "direct", options, draw)
+    if options.spin:
+        faults_while_recording(folder / "recorded", options, draw)
 
 
 def main():
@@ -130,6 +202,8 @@ def main():
     add_options(parser)
     parser.add_argument("--chunks", type=int, default=1000)
     parser.add_argument("--direct-chunks", type=int, default=60)
+    parser.add_argument("--spin", type=os.path.abspath, help="the program to record; without it nothing is recorded")
+    parser.add_argument("--record-seconds", type=float, default=60)
     parser.add_argument("--long-stalls", action="store_true", help="also stalls that last until sentry-prof gives up (30 s)")
     options = parser.parse_args()
     try:

@@ -14,12 +14,11 @@ import time
 from pathlib import Path
 
 import answers
-from harness import (Failed, Sandbox, Server, add_options, check, chunk_id_of, closed_port, dsn_of, kill, make_draw, say,
-                     write_chunks)
+from harness import (CANNOT_RECORD, Failed, Sandbox, Server, add_options, check, chunk_id_of, closed_port, dsn_of, kill,
+                     make_draw, say, write_chunks)
 from ledger import Ledger, check_none_lost, spooled_ids
 
 CHUNKS_A_ROUND = 20
-CANNOT_RECORD = 3  # exit status: no permission
 
 
 class Kills:
@@ -74,7 +73,7 @@ class Kills:
 
     def kill_recording(self):
         output = self.folder / f"recording-{self.sandbox.runs}"
-        with subprocess.Popen([self.options.spin, "60"]) as target:
+        with subprocess.Popen([self.options.spin, "3600"]) as target:
             try:
                 process = self.sandbox.start(self.server.dsn, "record", "-q", "-p", str(target.pid), "--upload", "--spool", self.spool,
                                              "--max-retries", "0", "--chunk-seconds", "0.1", "-o", f"{output}/")
@@ -83,7 +82,7 @@ class Kills:
                 check(target.poll() is None, "the target ended, too")
             finally:
                 target.kill()
-        # A chunk's file comes first, then its envelope: of the last file that may be missing.
+        # In between a chunk may be in a file only.
         files = sorted(output.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
         self.known.update(map(chunk_id_of, files[:-1]))
         there = spooled_ids(self.spool) | self.ledger.taken_ids()

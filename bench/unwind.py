@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""scripts/bench unwind: what a walk costs by the frame, beside perf script on the same work."""
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import machine
+import measure
+from profilers import Perf
+
+FREQUENCY_HZ = 997
+
+
+def compiler(output):
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "workload.cpp")
+    return ["clang++", "-std=c++17", "-O2", "-c", source, "-o", output]
+
+
+def say(text):
+    print(f"==> {text}", file=sys.stderr, flush=True)
+
+
+def record_raw_log(program, directory):
+    log = os.path.join(directory, "raw.log")
+    subprocess.run([program, "record", "-q", "-F", str(FREQUENCY_HZ), "--raw-log", log, "-o", os.path.join(directory, "out.json"),
+                    "--", *compiler(os.path.join(directory, "out.o"))], check=True)
+    return log
+
+
+def walk_figures(bench, log):
+    lines = subprocess.run([bench, log], check=True, capture_output=True, text=True).stdout.splitlines()
+    return {name: float(value) for name, value in (line.split() for line in lines)}
+
+
+def perf_ns_a_frame(directory):
+    """CPU time of perf script, all in, by the frames that it prints."""
+    perf = Perf(directory, FREQUENCY_HZ)
+    perf.launch(compiler(os.path.join(directory, "out.o")))
+    cpu_s = perf.script().cpu_s
+    with open(perf.text, "rb") as text:
+        frames = sum(line.startswith(b"\t") for line in text)
+    return cpu_s * 1e9 / frames if frames else None
+
+
+def make_table(runs, perf_ns):
+    def cell(name):
+        return f"{statistics.median(run[name] for run in runs):.1f}"
+    rows = [("ns a frame", "must", "walk alone", "with the thread's last walk"),
+            ("stack in the cache", "<= 12", cell("warm"), cell("warm_remembered")),
+            ("each sample once, stack not in the cache", "<= 70", cell("cold"), cell("cold_remembered")),
+            ("the first time: tables read, rules made", "", cell("first"), cell("first_remembered")),
+            ("perf script --no-inline, all in", "", "-" if perf_ns is None else f"{perf_ns:.0f}", "")]
+    samples, complete = runs[0]["samples"], runs[0]["complete"]
+    return (measure.table_text(rows) + f"\n\n{samples:.0f} samples of {runs[0]['frames_a_sample']:.1f} frames; {100 * complete / samples:.2f} % "
+            "complete by what the kernel copied alone. The rightmost column is how recordings walk; there the tables are in the page cache\n"
+            "already the first time.\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sentry-prof", required=True)
+    parser.add_argument("--unwind-bench", required=True)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--write", metavar="FILE", help="put the table at the head of FILE")
+    options = parser.parse_args()
+    if shutil.which("clang++") is None:
+        raise SystemExit("bench: clang++ is not installed")
+    with tempfile.TemporaryDirectory(prefix="sentry-prof-bench-") as directory:
+        say("recording")
+        log = record_raw_log(options.sentry_prof, directory)
+        say("walking")
+        runs = [walk_figures(options.unwind_bench, log) for _ in range(options.runs)]
+        say("perf")
+        perf_ns = perf_ns_a_frame(directory) if Perf.is_installed() else None
+    text = machine.described("unwind", f"clang++ at {FREQUENCY_HZ} Hz; medians of {options.runs} runs over one raw log") + "\n\n" + \
+        make_table(runs, perf_ns) + "\n"
+    print(text)
+    if options.write:
+        machine.put_at_head(options.write, text)
+
+
+if __name__ == "__main__":
+    main()

@@ -141,7 +141,7 @@ def faults_while_recording(folder, options, draw):
         if recording.returncode == CANNOT_RECORD:
             return say("recording is not permitted here")
         known = {chunk_id_of(path) for path in (folder / "chunks").glob("*.json")}
-        unsent = sorted((folder / "chunks").glob("unsent-*.envelope.gz"))
+        unsent = [path for place in (sandbox.place, folder / "chunks") for path in sorted(place.glob("unsent-*.envelope.gz"))]
         kept = {chunk_id_in_file(path) for path in unsent}
         check(len(known) > 1, "nothing was recorded")
         check(known == kept | ledger.taken_ids(), f"{len(known)} chunks, {len(kept)} kept, {len(ledger.taken_ids())} accepted")

@@ -110,16 +110,16 @@ Result<std::string> chunk_json(const Profile& profile, SentryFormat format, uint
 Result<void> ChunkFiles::write(const Profile& profile, uint32_t chunk_number) {
   const auto json = chunk_json(profile, format_, chunk_number);
   if (!json) return tl::unexpected(json.error());
-  return write_json(*json, chunk_number);
+  return write_json(*json);
 }
 
-Result<void> ChunkFiles::write_json(std::string_view json, uint32_t chunk_number) {
+Result<void> ChunkFiles::write_json(std::string_view json) {
   if (path_ == "-") {
     auto written = write_to_stdout(json);
     is_stdout_closed_ = !written;
     return written;
   }
-  std::string path = chunk_path(path_, chunk_number);
+  std::string path = chunk_path(path_, static_cast<uint32_t>(written_.size()) + 1);
   if (auto ok = write_file(path, json); !ok) return ok;
   written_.push_back(std::move(path));
   return {};

@@ -36,8 +36,9 @@ class ChunkFiles final : public recorder::ChunkSink {
   ChunkFiles(std::string path, SentryFormat format) : path_(std::move(path)), format_(format) {}
 
   Result<void> write(const Profile& profile, uint32_t chunk_number) override;
-  // What chunk_json() made.
-  Result<void> write_json(std::string_view json, uint32_t chunk_number);
+  // What chunk_json() made. Files are numbered by themselves: a chunk that could not be written
+  // leaves no gap, and its number's file is never one that is there already.
+  Result<void> write_json(std::string_view json);
   bool is_broken() const override { return is_stdout_closed_; }
   // A file that looks like the next chunk of this recording but was there before; empty if none.
   std::string left_by_earlier_run() const;

@@ -1,5 +1,7 @@
 #include "cli/chunk_outputs.h"
 
+#include "cli/message.h"
+
 #include <string>
 
 namespace sentry_prof::cli {
@@ -7,12 +9,18 @@ namespace sentry_prof::cli {
 Result<void> ChunkOutputs::write(const Profile& profile, uint32_t chunk_number) {
   const auto json = chunk_json(profile, format_, chunk_number);
   if (!json) return tl::unexpected(json.error());
-  Result<void> result;
-  if (files_ != nullptr) result = files_->write_json(*json, chunk_number);
-  if (upload_ != nullptr) {
-    if (auto sent = upload_->send_chunk(profile, *json); !sent) return sent;
+  if (upload_ == nullptr) return files_->write_json(*json);
+  Result<void> sent = upload_->send_chunk(profile, *json);
+  if (files_ == nullptr) return sent;
+  Result<void> written = files_->write_json(*json);
+  if (written.has_value() == sent.has_value()) return written;
+  const std::string& error = written ? sent.error().message : written.error().message;
+  ++(written ? half_written_.not_uploaded : half_written_.not_in_files);
+  if (half_written_.first_error.empty()) {  // a long run is not left to tell of it at its end only
+    half_written_.first_error = error;
+    complain(error + " The recording goes on.");
   }
-  return result;
+  return {};
 }
 
 }  // namespace sentry_prof::cli

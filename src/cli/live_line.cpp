@@ -35,17 +35,12 @@ void LiveLine::show(const recorder::Progress& progress) {
   if (!is_shown_ || progress.elapsed_s - last_drawn_s_ < kRedraw_s) return;
   last_drawn_s_ = progress.elapsed_s;
   if (!may_draw()) {
-    is_drawn_ = false;  // whatever is there now, it is not ours to erase
+    forget_line();  // whatever is there now, it is not ours to erase
     return;
   }
-  is_drawn_ = true;
-  print("\r\x1b[K" + live_text(progress, os::terminal_columns(STDERR_FILENO)));
+  draw_line(live_text(progress, os::terminal_columns(STDERR_FILENO)));
 }
 
-void LiveLine::clear() {
-  if (!is_drawn_) return;
-  is_drawn_ = false;
-  print("\r\x1b[K");
-}
+void LiveLine::clear() { erase_line(); }
 
 }  // namespace sentry_prof::cli

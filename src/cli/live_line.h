@@ -27,7 +27,6 @@ class LiveLine {
 
   bool is_shown_;
   int command_pid_;
-  bool is_drawn_ = false;
   double last_drawn_s_ = -1;
 };
 

@@ -3,13 +3,47 @@
 #include "base/utf8.h"
 
 #include <cstdio>
+#include <mutex>
 #include <string>
+#include <utility>
 
 namespace sentry_prof::cli {
 
-void print(std::string_view text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
+namespace {
+
+constexpr std::string_view kErase = "\r\x1b[K";
+
+// The uploader's thread has something to say, too.
+std::mutex g_mutex;
+bool g_line_is_drawn = false;
+
+// One write: what other processes say goes before or after.
+void write_replacing_line(std::string_view text, bool is_line) {
+  const std::lock_guard lock(g_mutex);
+  std::string bytes;
+  if (g_line_is_drawn || is_line) bytes = kErase;
+  bytes += text;
+  g_line_is_drawn = is_line;
+  std::fwrite(bytes.data(), 1, bytes.size(), stderr);
   std::fflush(stderr);
+}
+
+}  // namespace
+
+void print(std::string_view text) { write_replacing_line(text, false); }
+
+void draw_line(std::string_view text) { write_replacing_line(text, true); }
+
+void erase_line() {
+  const std::lock_guard lock(g_mutex);
+  if (!std::exchange(g_line_is_drawn, false)) return;
+  std::fwrite(kErase.data(), 1, kErase.size(), stderr);
+  std::fflush(stderr);
+}
+
+void forget_line() {
+  const std::lock_guard lock(g_mutex);
+  g_line_is_drawn = false;
 }
 
 std::string without_userinfo(std::string_view text) {

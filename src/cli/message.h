@@ -6,9 +6,16 @@
 
 namespace sentry_prof::cli {
 
-// As it is. A closed or full standard error is nobody's business: never an error, never an
-// exception.
+// As it is, whole, from any thread. A closed or full standard error is nobody's business: never an
+// error, never an exception.
 void print(std::string_view text);
+
+// A line of the terminal that each call replaces; what is printed meanwhile, by whatever thread,
+// takes its place.
+void draw_line(std::string_view text);
+void erase_line();
+// It is not ours to erase any more.
+void forget_line();
 
 // URLs with "***" for what stands before '@': a DSN that was given in the place of something else
 // must not be quoted.

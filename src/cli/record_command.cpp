@@ -26,6 +26,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -189,9 +190,16 @@ bool writes_files(const RecordOptions& options) {
 }
 
 // Null without --upload.
-Result<std::unique_ptr<RecordUpload>> start_upload(const RecordOptions& options) {
+Result<std::unique_ptr<RecordUpload>> start_upload(const RecordOptions& options,
+                                                   const std::string& path) {
   if (!options.upload) return nullptr;
-  return RecordUpload::start(options);
+  return RecordUpload::start(options, writes_files(options) && path != "-" ? path : "");
+}
+
+// Of a recording that failed: chunks may wait all the same.
+void give_up(RecordUpload* upload, const os::SignalSet& signals, const Error& error) {
+  complain(error.message);
+  if (upload != nullptr) upload->finish(signals.fd(), true);
 }
 
 // Of a DSN that is missing or wrong: the user's to mend.
@@ -224,9 +232,9 @@ Result<void> check_outputs(const RecordOptions& options, const std::string& path
   return os::check_writable(options.summary);
 }
 
-// Prints and writes what the run was. False if some output could not be written.
+// Prints what the run was. False if chunks could not be written.
 bool report(const RecordOptions& options, const recorder::RunFigures& figures,
-            const ChunkFiles& files) {
+            const ChunkFiles& files, const HalfWritten& half_written) {
   if (!options.is_quiet) {
     print(recorder::summary_text(figures, files.written(), options.is_verbose));
     const std::string left = writes_files(options) ? files.left_by_earlier_run() : "";
@@ -235,13 +243,57 @@ bool report(const RecordOptions& options, const recorder::RunFigures& figures,
     }
   }
   for (const std::string& error : figures.write_errors) complain(error);
-  bool is_written = figures.write_errors.empty();
-  if (!options.summary.empty()) {
-    const auto ok = write_summary(options, recorder::summary_json(figures, files.written()));
-    if (!ok) complain(ok.error().message);
-    is_written = is_written && ok;
+  for (const auto& [chunks, what] : {std::pair(half_written.not_in_files, "uploaded only"),
+                                     {half_written.not_uploaded, "written to files only"}}) {
+    if (chunks == 0) continue;
+    complain(fmt::format("chunks {}: {}. The first: {}", what, chunks, half_written.first_error));
   }
-  return is_written;
+  return figures.write_errors.empty() && half_written.first_error.empty();
+}
+
+// False if it was asked for and could not be written.
+bool write_summary_of(const RecordOptions& options, const recorder::RunFigures& figures,
+                      const ChunkFiles& files) {
+  if (options.summary.empty()) return true;
+  const auto ok = write_summary(options, recorder::summary_json(figures, files.written()));
+  if (!ok) complain(ok.error().message);
+  return ok.has_value();
+}
+
+// What a recording leaves behind.
+struct Leavings {
+  const ChunkFiles& files;
+  const ChunkOutputs& outputs;
+  recorder::RawLogWriter* raw_log;  // may be null, as `upload`
+  RecordUpload* upload;
+};
+
+struct LeavingsEnd {
+  bool is_written = true;
+  UploadEnd sent;
+  std::optional<os::SignalSet::Taken> taken;  // while the rest was sent
+};
+
+// `is_killable`: outside of uploads the next signal ends the process, since standard output may be
+// a pipe that nobody reads.
+LeavingsEnd leave(const RecordOptions& options, recorder::RunResult& run, const Leavings& leavings,
+                  const os::SignalSet& signals, bool is_killable) {
+  LeavingsEnd end;
+  if (is_killable) signals.let_next_one_kill();
+  end.is_written = finish_raw_log(leavings.raw_log);
+  end.is_written = report(options, run.figures, leavings.files, leavings.outputs.half_written()) &&
+                   end.is_written;
+  if (leavings.upload != nullptr) {
+    signals.hold_again();
+    end.sent = leavings.upload->finish(signals.fd(), run.reason == recorder::StopReason::Signal);
+    run.figures.uploads = end.sent.figures;
+    if (is_killable) {
+      end.taken = signals.take();
+      signals.let_next_one_kill();
+    }
+  }
+  end.is_written = write_summary_of(options, run.figures, leavings.files) && end.is_written;
+  return end;
 }
 
 int record_attached(const RecordOptions& options, const os::SignalSet& signals) {
@@ -259,7 +311,7 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
     complain(raw_log.error().message);
     return kInputOutput;
   }
-  const auto uploads = start_upload(options);
+  const auto uploads = start_upload(options, path);
   if (!uploads) {
     complain(uploads.error().message);
     return exit_code_of(uploads.error());
@@ -276,19 +328,18 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
   auto run = recorder.attach(options.pids);
   line.clear();
   if (!run) {
-    complain(run.error().message);
+    give_up(uploads->get(), signals, run.error());
     return kAnswerIsNo;
   }
   run->figures.ran_as_root = ::geteuid() == 0;
   run->figures.target_is_stopped =
       std::all_of(options.pids.begin(), options.pids.end(), os::is_stopped);
-  signals.let_next_one_kill();
-  const bool is_log_written = finish_raw_log(raw_log->get());
-  const bool is_reported = report(options, run->figures, files);
-  const UploadEnd sent = *uploads ? (*uploads)->finish() : UploadEnd{};
-  if (!is_reported || !is_log_written) return kInputOutput;
+  const LeavingsEnd end =
+      leave(options, *run, {files, outputs, raw_log->get(), uploads->get()}, signals, true);
+  if (!end.is_written) return kInputOutput;
   if (run->reason == recorder::StopReason::Signal) os::die_by_signal(run->signal);
-  if (sent.exit_code != kDone) return sent.exit_code;
+  if (end.taken) os::die_by_signal(end.taken->number);
+  if (end.sent.exit_code != kDone) return end.sent.exit_code;
   return run->figures.chunks_written > 0 ? kDone : kAnswerIsNo;
 }
 
@@ -332,7 +383,7 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
     complain(raw_log.error().message);
     return kOwnFailure;
   }
-  const auto uploads = start_upload(options);
+  const auto uploads = start_upload(options, path);
   if (!uploads) {
     complain(uploads.error().message);
     return exit_code_of(uploads.error()) == kWrongUsage ? kWrongUsage : kOwnFailure;
@@ -350,19 +401,20 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
   line.clear();
   if (exec_errno != 0) return exec_failure(options.command.front(), exec_errno);
   if (!run) {
-    complain(run.error().message);
+    give_up(uploads->get(), signals, run.error());
     return kOwnFailure;
   }
   run->figures.ran_as_root = ::geteuid() == 0;
-  // Nobody is left to pass signals on to, and standard output may be a pipe that nobody reads.
-  if (run->reason == recorder::StopReason::Signal || has_ended(*child)) signals.let_next_one_kill();
-  const bool is_log_written = finish_raw_log(raw_log->get());
-  const bool is_reported = report(options, run->figures, files);
-  const UploadEnd sent = *uploads ? (*uploads)->finish() : UploadEnd{};
-  const bool is_written = is_reported && is_log_written && sent.is_complete;
-  if (run->reason != recorder::StopReason::TargetEnded && !options.is_quiet) {
+  const bool goes_on = run->reason != recorder::StopReason::TargetEnded && !has_ended(*child);
+  // Nobody is left to pass signals on to.
+  const bool is_killable = run->reason == recorder::StopReason::Signal || has_ended(*child);
+  if (goes_on && !options.is_quiet) {
     complain(fmt::format("the recording is over, the command goes on (process {})", child->pid()));
   }
+  const LeavingsEnd end =
+      leave(options, *run, {files, outputs, raw_log->get(), uploads->get()}, signals, is_killable);
+  if (end.taken) os::die_by_signal(end.taken->number);
+  const bool is_written = end.is_written && end.sent.is_safe;
   const auto status = recorder.wait_for_end_of(*child);
   if (!is_written || !status) return kOwnFailure;
   return exit_code_of(*status);
@@ -399,7 +451,8 @@ int record_replayed(const RecordOptions& options) {
     complain(options.replay + ": " + figures.error().message);
     return kAnswerIsNo;
   }
-  if (!report(options, *figures, files)) return kInputOutput;
+  const bool is_reported = report(options, *figures, files, {});
+  if (!write_summary_of(options, *figures, files) || !is_reported) return kInputOutput;
   return figures->chunks_written > 0 ? kDone : kAnswerIsNo;
 }
 

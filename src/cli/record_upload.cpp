@@ -1,13 +1,20 @@
 #include "cli/record_upload.h"
 
 #include "cli/chunk_files.h"
+#include "cli/exit_code.h"
 #include "cli/message.h"
+#include "cli/upload_words.h"
+#include "os/clock.h"
+#include "os/file.h"
 #include "sentry/envelope_writer.h"
 #include "upload/outcome.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
+#include <poll.h>
 
 namespace sentry_prof::cli {
 
@@ -15,6 +22,48 @@ namespace {
 
 // How long ^C waits for a server.
 constexpr uint64_t kGrace_ns = 5'000'000'000;
+// How long a recording that ended by itself does: the default retries of one envelope, and a large
+// chunk on a slow line.
+constexpr uint64_t kLongestEnd_ns = 60'000'000'000;
+constexpr uint64_t kTick_ns = 100'000'000;
+// Nobody wonders about so much.
+constexpr uint64_t kSilence_ns = 2'000'000'000;
+
+bool is_readable(int fd) {
+  pollfd state{fd, POLLIN, 0};
+  return ::poll(&state, 1, 0) > 0;
+}
+
+recorder::UploadFigures plain_figures(const upload::QueueFigures& queue, uint64_t lost) {
+  recorder::UploadFigures figures;
+  figures.accepted = queue.accepted;
+  figures.refused = queue.refused;
+  figures.dropped = queue.dropped;
+  figures.dropped_for_age = queue.losses.dropped_for_age;
+  figures.dropped_for_size = queue.losses.dropped_for_size;
+  figures.set_aside = queue.losses.set_aside;
+  figures.not_kept = queue.not_kept;
+  figures.left_in_spool = queue.left_in_spool;
+  figures.unsent_files = queue.unsent.size() - lost;
+  figures.lost = lost;
+  return figures;
+}
+
+bool is_pending(const upload::QueueFigures& queue) {
+  return !queue.unsent.empty() || queue.left_in_spool > 0;
+}
+
+int exit_code_of(const upload::QueueFigures& queue, uint64_t lost) {
+  const bool has_dropped =
+      queue.dropped + queue.losses.dropped_for_age + queue.losses.dropped_for_size > 0;
+  int code = has_dropped ? upload::exit_code(upload::OutcomeKind::NetworkFailed) : kDone;
+  if (queue.refusal) code = std::max(code, upload::exit_code(queue.refusal->kind));
+  if (queue.trouble && is_pending(queue)) {
+    code = std::max(code, upload::exit_code(queue.trouble->kind));
+  }
+  const bool has_disk_trouble = lost > 0 || queue.losses.set_aside > 0 || queue.error;
+  return has_disk_trouble ? kInputOutput : code;
+}
 
 const char* suffix_of(upload::BodyEncoding encoding) {
   switch (encoding) {
@@ -28,22 +77,47 @@ const char* suffix_of(upload::BodyEncoding encoding) {
   return "";
 }
 
+// With a spool, only what its disk refuses and the server does not take comes there.
+Result<void> check_unsent_place(const std::string& directory) {
+  auto ok = os::check_writable(directory + "unsent.envelope");
+  if (ok) return ok;
+  return fail(ok.error().code, ok.error().message +
+                                   " What cannot be sent would be kept there: record from another "
+                                   "directory, or give --spool DIR.");
+}
+
+upload::QueueEvents events_for(const std::string& host) {
+  upload::QueueEvents events;
+  events.failed = [host](const upload::Outcome& outcome) {
+    complain("upload: " + upload::sentence(outcome, host));
+  };
+  events.spool_failed = [](const Error& error) {
+    complain("upload: " + error.message + " Until it works again, chunks are kept in memory.");
+  };
+  events.spool_works = [] { complain("upload: the spool works again"); };
+  events.sending_failed = [](const Error& error) { complain("upload: " + error.message); };
+  return events;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<RecordUpload>> RecordUpload::start(const RecordOptions& options) {
+Result<std::unique_ptr<RecordUpload>> RecordUpload::start(const RecordOptions& options,
+                                                          const std::string& output_path) {
   auto stop = upload::StopEvent::create();
   if (!stop) return tl::unexpected(stop.error());
   std::unique_ptr<RecordUpload> result(new RecordUpload(options, std::move(*stop)));
-  SendingOptions sending = options.sending;
-  const std::string spool = std::exchange(sending.spool, "");  // the queue's
-  auto sender = Sender::create(sending, result->stop_.fd());
+  result->unsent_directory_ = output_path.substr(0, output_path.rfind('/') + 1);
+  if (options.sending.spool.empty()) {
+    if (auto ok = check_unsent_place(result->unsent_directory_); !ok) {
+      return tl::unexpected(ok.error());
+    }
+  }
+  auto sender = Sender::create(options.sending, result->stop_.fd());
   if (!sender) return tl::unexpected(sender.error());
   result->sender_ = std::move(*sender);
   auto queue =
-      upload::UploadQueue::start(result->sender_->uploader(), result->stop_, spool, {},
-                                 [host = result->sender_->host()](const upload::Outcome& outcome) {
-                                   complain("upload: " + upload::sentence(outcome, host));
-                                 });
+      upload::UploadQueue::start(result->sender_->uploader(), result->stop_, options.sending.spool,
+                                 {}, events_for(result->sender_->host()));
   if (!queue) return tl::unexpected(queue.error());
   result->queue_ = std::move(*queue);
   return result;
@@ -62,7 +136,8 @@ Result<void> RecordUpload::put(std::string envelope, upload::Categories categori
   auto packed = pack({std::move(envelope), upload::BodyEncoding::Identity, categories},
                      options_.sending.compression);
   if (!packed) return tl::unexpected(packed.error());
-  return queue_->put({std::move(packed->body), packed->encoding, packed->categories});
+  queue_->put({std::move(packed->body), packed->encoding, packed->categories});
+  return {};
 }
 
 Result<void> RecordUpload::send_chunk(const Profile& profile, std::string_view json) {
@@ -84,20 +159,24 @@ void RecordUpload::send_transaction() {
   }
 }
 
-// False if one is lost.
-bool RecordUpload::keep_unsent(const upload::QueueFigures& figures) {
+// How many are lost.
+uint64_t RecordUpload::keep_unsent(const upload::QueueFigures& figures) {
   const std::string stem = session_.profiler_id.to_hex().substr(0, 8);
   size_t number = 0;
+  std::vector<Error> errors;
   for (const upload::QueuedEnvelope& envelope : figures.unsent) {
-    const std::string path =
-        fmt::format("unsent-{}-{}.envelope{}", stem, ++number, suffix_of(envelope.encoding));
+    const std::string path = fmt::format("{}unsent-{}-{}.envelope{}", unsent_directory_, stem,
+                                         ++number, suffix_of(envelope.encoding));
     if (auto ok = write_file(path, envelope.body); !ok) {
-      complain(ok.error().message);
-      return false;
+      errors.push_back(ok.error());
+    } else {
+      complain("not sent, kept as " + path + " (sentry-prof upload " + path + ")");
     }
-    complain("not sent, kept as " + path + " (sentry-prof upload " + path + ")");
   }
-  return true;
+  if (!errors.empty()) {
+    complain(fmt::format("{} not sent and lost: {}", errors.size(), errors.front().message));
+  }
+  return errors.size();
 }
 
 void RecordUpload::tell(const upload::QueueFigures& figures) {
@@ -109,25 +188,45 @@ void RecordUpload::tell(const upload::QueueFigures& figures) {
   if (figures.dropped > 0) {
     complain(fmt::format("{} dropped unsent: {} was away for too long", figures.dropped, host));
   }
+  for (const std::string& text : loss_sentences(figures.losses, options_.sending.spool)) {
+    complain(text);
+  }
+  if (is_pending(figures) && figures.trouble) {
+    complain("upload: " + upload::sentence(*figures.trouble, host));
+  }
   if (figures.left_in_spool > 0) {
     complain(fmt::format("{} not sent yet, kept in {} (sentry-prof upload --spool {})",
                          figures.left_in_spool, options_.sending.spool, options_.sending.spool));
   }
-  if (figures.error) complain(figures.error->message);
 }
 
-UploadEnd RecordUpload::finish() {
-  send_transaction();
-  const upload::QueueFigures figures = queue_->finish(kGrace_ns);
-  tell(figures);
-  const bool is_kept = keep_unsent(figures);
-  UploadEnd end;
-  end.is_complete = is_kept && figures.unsent.empty() && figures.refused == 0 &&
-                    figures.dropped == 0 && !figures.error;
-  const bool is_pending = !figures.unsent.empty() || figures.left_in_spool > 0;
-  if (figures.trouble && (!end.is_complete || is_pending)) {
-    end.exit_code = upload::exit_code(figures.trouble->kind);
+void RecordUpload::send_the_rest(int signal_fd, uint64_t patience_ns) {
+  const uint64_t begin_ns = os::monotonic_ns();
+  bool is_told = options_.is_quiet;
+  for (;;) {
+    const uint64_t elapsed_ns = os::monotonic_ns() - begin_ns;
+    if (elapsed_ns >= patience_ns || is_readable(signal_fd)) return;
+    const uint64_t left_ns = patience_ns - elapsed_ns;
+    const upload::QueueEnd end = queue_->end_within(std::min(kTick_ns, left_ns), left_ns);
+    if (end != upload::QueueEnd::GoingOn) return;
+    if (!is_told && elapsed_ns >= kSilence_ns && patience_ns > kGrace_ns) {
+      complain(fmt::format("sending the rest to {}, for at most {} s (^C keeps it instead)",
+                           sender_->host(), patience_ns / 1'000'000'000));
+      is_told = true;
+    }
   }
+}
+
+UploadEnd RecordUpload::finish(int signal_fd, bool was_ended_by_signal) {
+  send_transaction();
+  send_the_rest(signal_fd, was_ended_by_signal ? kGrace_ns : kLongestEnd_ns);
+  const upload::QueueFigures figures = queue_->finish(0);
+  tell(figures);
+  const uint64_t lost = keep_unsent(figures);
+  UploadEnd end;
+  end.is_safe = lost == 0 && figures.refused == 0 && figures.dropped == 0;
+  end.exit_code = exit_code_of(figures, lost);
+  end.figures = plain_figures(figures, lost);
   return end;
 }
 

@@ -1,9 +1,10 @@
 // `record --upload`: chunk after chunk to Sentry while the recording goes on.
 #pragma once
 
+#include "cli/chunk_outputs.h"
 #include "cli/record_options.h"
 #include "cli/sender.h"
-#include "recorder/chunk_sink.h"
+#include "recorder/figures.h"
 #include "sentry/transaction_link.h"
 #include "upload/stop_event.h"
 #include "upload/upload_queue.h"
@@ -17,22 +18,27 @@ namespace sentry_prof::cli {
 
 // What the uploads of a recording came to.
 struct UploadEnd {
-  bool is_complete = true;  // all was accepted, or waits in the spool
-  int exit_code = 0;        // of `upload` for the last that went wrong
+  bool is_safe = true;  // all was accepted, or waits on disk
+  int exit_code = 0;    // the highest of what went wrong, as `upload` has it
+  recorder::UploadFigures figures;
 };
 
-class RecordUpload {
+class RecordUpload final : public ChunkUpload {
  public:
-  // Before other threads run, and behind the fork of a command that is launched. Errors as those of
-  // Sender::create.
-  static Result<std::unique_ptr<RecordUpload>> start(const RecordOptions& options);
+  // Before other threads run, and behind the fork of a command that is launched. What is not sent
+  // in the end, and is in no spool, goes beside `output_path` (empty: into the current directory).
+  // Errors as those of Sender::create; Io, PermissionDenied, NotFound if that place, or the spool,
+  // cannot be written to.
+  static Result<std::unique_ptr<RecordUpload>> start(const RecordOptions& options,
+                                                     const std::string& output_path);
 
-  // `json` is the chunk as to_sentry_json() wrote it. Finishing thread.
-  Result<void> send_chunk(const Profile& profile, std::string_view json);
+  // Finishing thread.
+  Result<void> send_chunk(const Profile& profile, std::string_view json) override;
 
-  // The recording is over: sends the transaction, goes on for at most 5 s, then says what was not
-  // sent and where it is.
-  UploadEnd finish();
+  // The recording is over: sends the transaction and what is left, for as long as `upload` would
+  // try; once `signal_fd` is readable, or where a signal ended the recording, for at most 5 s. Then
+  // says what was not sent and where it is.
+  UploadEnd finish(int signal_fd, bool was_ended_by_signal);
 
  private:
   RecordUpload(const RecordOptions& options, upload::StopEvent stop)
@@ -40,10 +46,12 @@ class RecordUpload {
   void follow(const Profile& profile);
   Result<void> put(std::string envelope, upload::Categories categories);
   void send_transaction();
-  bool keep_unsent(const upload::QueueFigures& figures);
+  void send_the_rest(int signal_fd, uint64_t patience_ns);
+  uint64_t keep_unsent(const upload::QueueFigures& figures);
   void tell(const upload::QueueFigures& figures);
 
   const RecordOptions& options_;
+  std::string unsent_directory_;  // ends in '/', or empty
   upload::StopEvent stop_;
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<upload::UploadQueue> queue_;

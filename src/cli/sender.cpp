@@ -45,11 +45,6 @@ Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, in
   }
   sender->client_and_spotlight_ = std::make_unique<SpotlightClient>(
       *used, spotlight_url(environment_variable("SENTRY_SPOTLIGHT")));
-  if (!options.spool.empty()) {
-    auto spool = upload::Spool::open(options.spool);
-    if (!spool) return tl::unexpected(spool.error());
-    sender->spool_ = std::move(*spool);
-  }
   // Seeded from the kernel: clients that a server lost at one moment must not come back at one.
   std::random_device seed;
   const auto random = std::make_shared<std::mt19937_64>((uint64_t{seed()} << 32) | seed());
@@ -57,6 +52,13 @@ Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, in
       std::move(found->dsn), *sender->client_and_spotlight_, sender->waiter_,
       uploader_options(options), [random] { return (*random)(); });
   return sender;
+}
+
+Result<void> Sender::open_spool(const std::string& directory) {
+  auto spool = upload::Spool::open(directory);
+  if (!spool) return tl::unexpected(spool.error());
+  spool_ = std::move(*spool);
+  return {};
 }
 
 upload::Outcome Sender::send(const Sendable& sendable) {

@@ -19,9 +19,13 @@ namespace sentry_prof::cli {
 
 class Sender {
  public:
+  // Does not open the spool, but waits for no rate limit where there is one: it keeps better there.
   // Before other threads run. `stop_fd` as ClockWaiter has it. InvalidArgument, NotFound: the
-  // DSN's; others the spool's or libcurl's. From here on the process's memory is private.
+  // DSN's; others libcurl's. From here on the process's memory is private.
   static Result<std::unique_ptr<Sender>> create(const SendingOptions& options, int stop_fd);
+
+  // For who sends from the spool himself. Errors as those of Spool::open.
+  Result<void> open_spool(const std::string& directory);
 
   // Past the spool, if there is one.
   upload::Outcome send(const Sendable& sendable);

@@ -8,6 +8,7 @@
 #include "cli/profile_input.h"
 #include "cli/sendable.h"
 #include "cli/sender.h"
+#include "cli/upload_words.h"
 #include "os/file.h"
 #include "os/signals.h"
 #include "sentry/envelope_writer.h"
@@ -177,15 +178,7 @@ class UploadRun {
 
   void tell_losses() {
     const upload::SpoolLosses& losses = sender_.spool()->losses();
-    const uint64_t dropped = losses.dropped_for_age + losses.dropped_for_size;
-    if (dropped > 0) {
-      complain(fmt::format("{}: {} dropped: {} too old, {} to make room", options_.sending.spool,
-                           dropped, losses.dropped_for_age, losses.dropped_for_size));
-    }
-    if (losses.set_aside > 0) {
-      complain(fmt::format("{}: {} damaged, set aside as *.bad", options_.sending.spool,
-                           losses.set_aside));
-    }
+    for (const std::string& text : loss_sentences(losses, options_.sending.spool)) complain(text);
   }
 
   void tell(const std::string& what, const Outcome& outcome) {
@@ -228,6 +221,12 @@ int send_all(const UploadCommandOptions& options, Transactions transactions) {
     const ErrorCode code = sender.error().code;
     return code == ErrorCode::InvalidArgument || code == ErrorCode::NotFound ? kWrongUsage
                                                                              : kInputOutput;
+  }
+  if (!options.sending.spool.empty()) {
+    if (auto ok = (*sender)->open_spool(options.sending.spool); !ok) {
+      complain(ok.error().message);
+      return kInputOutput;
+    }
   }
   const int exit_code = UploadRun(options, **sender, std::move(transactions)).run();
   if (const auto taken = signals->take()) os::die_by_signal(taken->number);

@@ -101,6 +101,11 @@ void SignalSet::let_next_one_kill() const {
   ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
 }
 
+void SignalSet::hold_again() const {
+  const sigset_t ending = ending_signals();
+  ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+}
+
 void make_write_signals_errors() {
   ignore(SIGPIPE, nullptr);
   ignore(SIGXFSZ, nullptr);

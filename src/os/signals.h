@@ -29,6 +29,8 @@ class SignalSet {
   bool is_ignored_by_children(int signal) const;
   // From now on SIGINT, SIGTERM and SIGHUP (unless it was ignored) have their default action.
   void let_next_one_kill() const;
+  // Takes that back: from now on they are readable from fd() again.
+  void hold_again() const;
 
  private:
   explicit SignalSet(Fd fd) : fd_(std::move(fd)) {}

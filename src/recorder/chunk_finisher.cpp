@@ -135,7 +135,7 @@ void ChunkFinisher::process(ChunkJob job) {
 }
 
 void ChunkFinisher::write(const Profile& profile, uint64_t samples, uint64_t markers) {
-  const auto written = sink_.write(profile, figures_.chunks_written + 1);
+  const auto written = sink_.write(profile, ++chunks_handed_on_);
   if (!written) {
     figures_.samples_not_written += samples;
     note_error(written.error().message);

@@ -77,6 +77,7 @@ class ChunkFinisher {
   ChunkSink& sink_;
   profile::ClockAnchor clock_;
   profile::ImagePlacer placer_;
+  uint32_t chunks_handed_on_ = 0;  // to the sink
   FinishedFigures figures_;
   std::map<std::pair<std::string, std::string>, uint64_t> leaves_;  // function, code file
 

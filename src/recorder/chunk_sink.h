@@ -11,7 +11,8 @@ namespace sentry_prof::recorder {
 class ChunkSink {
  public:
   virtual ~ChunkSink() = default;
-  // Called on the finishing thread, in order. `chunk_number` counts written chunks from 1.
+  // Called on the finishing thread, in order. `chunk_number` counts from 1 what the
+  // sink was handed, written or not.
   virtual Result<void> write(const Profile& profile, uint32_t chunk_number) = 0;
   // No further chunk can be written (a closed pipe): recording on would be for nothing. Asked on
   // the finishing thread after a failed write.

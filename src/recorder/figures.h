@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,21 @@ struct HotFunction {
   uint64_t samples = 0;  // in which it was the leaf
 };
 
+// What became of the envelopes of a recording that uploads, transactions among them; those that an
+// earlier run left in the same spool count, too.
+struct UploadFigures {
+  uint64_t accepted = 0;
+  uint64_t refused = 0;  // by the server, for good
+  uint64_t dropped = 0;  // from memory, since there were too many
+  uint64_t dropped_for_age = 0;
+  uint64_t dropped_for_size = 0;
+  uint64_t set_aside = 0;  // damaged
+  uint64_t not_kept = 0;   // that the spool's disk did not take, and memory took
+  uint64_t left_in_spool = 0;
+  uint64_t unsent_files = 0;
+  uint64_t lost = 0;  // not sent, and not kept anywhere
+};
+
 // What a whole run was; the source of the printed summary and of --summary.
 struct RunFigures {
   SampleFigures sample;
@@ -79,6 +95,8 @@ struct RunFigures {
   uint32_t requested_hz = 0;
   double profiler_cpu_s = 0;
   uint64_t profiler_peak_rss_bytes = 0;
+
+  std::optional<UploadFigures> uploads;  // with --upload
 
   uint64_t samples_complete() const;
   uint64_t samples_truncated() const;  // the walk ended where the copied stack did

@@ -97,6 +97,22 @@ void add_own_cost(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "frames_remembered", figures.unwinder.remembered_frames);
 }
 
+void add_uploads(JsonWriter& json, const UploadFigures& uploads) {
+  json.key("uploads");
+  json.begin_object();
+  add_number(json, "accepted", uploads.accepted);
+  add_number(json, "refused", uploads.refused);
+  add_number(json, "dropped", uploads.dropped);
+  add_number(json, "dropped_for_age", uploads.dropped_for_age);
+  add_number(json, "dropped_for_size", uploads.dropped_for_size);
+  add_number(json, "set_aside", uploads.set_aside);
+  add_number(json, "not_kept", uploads.not_kept);
+  add_number(json, "left_in_spool", uploads.left_in_spool);
+  add_number(json, "unsent_files", uploads.unsent_files);
+  add_number(json, "lost", uploads.lost);
+  json.end_object();
+}
+
 void add_hottest(JsonWriter& json, const std::vector<HotFunction>& hottest) {
   json.key("hottest");
   json.begin_array();
@@ -268,6 +284,7 @@ std::string summary_json(const RunFigures& figures, const std::vector<std::strin
   add_setup(json, figures.setup);
   add_own_cost(json, figures);
   add_hottest(json, figures.hottest);
+  if (figures.uploads) add_uploads(json, *figures.uploads);
   json.end_object();
   text += '\n';
   return text;

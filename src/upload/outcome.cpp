@@ -22,7 +22,14 @@ OutcomeKind kind_of_status(int status) {
     case 401:
     case 403:
       return OutcomeKind::Unauthorized;
+    // Said of the address, not of the envelope: Relay answers an envelope with none of these, but a
+    // wrong host or path in the DSN, or what stands in front of Relay, does.
+    case 404:
+    case 405:  // method not allowed
     case 407:  // proxy authentication required
+    case 410:  // gone
+    case 421:  // misdirected request
+    case 451:  // unavailable for legal reasons
       return OutcomeKind::Misconfigured;
     case 408:  // request time-out: the server's trouble, although it has a client's number
       return OutcomeKind::ServerFailed;
@@ -43,6 +50,19 @@ OutcomeKind kind_of_status(int status) {
     default:
       return OutcomeKind::ServerFailed;
   }
+}
+
+// Relay says 400 with X-Sentry-Error, or {"detail": ...}. A page in HTML is of a proxy, or of a
+// server that was spoken to without TLS.
+bool is_in_sentrys_form(const HttpReply& reply) {
+  const size_t begin = reply.body.find_first_not_of(" \t\r\n");
+  return !reply.sentry_error.empty() || (begin != reply.body.npos && reply.body[begin] == '{');
+}
+
+OutcomeKind kind_of_reply(const HttpReply& reply) {
+  const OutcomeKind kind = kind_of_status(reply.status);
+  if (reply.status == 400 && !is_in_sentrys_form(reply)) return OutcomeKind::Misconfigured;
+  return kind;
 }
 
 OutcomeKind kind_of_failure(HttpFailureKind kind) {
@@ -103,7 +123,11 @@ std::string misconfigured(const Outcome& outcome, const std::string& host) {
            "in "
            "lower case for http.";
   }
-  return outcome.detail;
+  if (outcome.http_status == 0) return outcome.detail;
+  return fmt::format(
+      "{} takes no envelopes at this address ({}). Compare scheme, host, path and project of the "
+      "DSN with the project's settings, and what stands in front of the server.",
+      host, status_text(outcome));
 }
 
 std::string rate_limited(const Outcome& outcome, const std::string& host) {
@@ -118,7 +142,7 @@ std::string rate_limited(const Outcome& outcome, const std::string& host) {
 
 Outcome outcome_of(const HttpReply& reply) {
   Outcome outcome;
-  outcome.kind = kind_of_status(reply.status);
+  outcome.kind = kind_of_reply(reply);
   outcome.http_status = reply.status;
   if (outcome.kind != OutcomeKind::Accepted) outcome.detail = detail_from(said_by(reply));
   return outcome;

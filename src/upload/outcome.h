@@ -10,14 +10,14 @@ namespace sentry_prof::upload {
 
 enum class OutcomeKind : uint8_t {
   Accepted,       // 2xx
-  Refused,        // 4xx without a kind of its own: this envelope will never be taken
+  Refused,        // 400 in Sentry's form, other 4xx: this envelope will never be taken
   TooLarge,       // 413
   Unauthorized,   // 401, 403: wrong key, unknown or disabled project
   RateLimited,    // 429, or not sent because of a limit that holds
   ServerFailed,   // 5xx, 408, and answers that mean nothing
   NetworkFailed,  // no answer
   TlsFailed,      // the server's certificate or its TLS was refused
-  Misconfigured,  // a redirect, a proxy that refuses, a CA file that cannot be read
+  Misconfigured,  // a redirect, 404 and the like, a 400 that is not Sentry's; a CA file
   Cancelled,      // by the user, before there was an answer
 };
 
@@ -30,7 +30,8 @@ struct Outcome {
 };
 
 // Kind, status and detail. `detail` is made printable here (RFC 3629; escape sequences of a
-// terminal become U+FFFD), but may still quote the key: Dsn::without_secrets is the caller's.
+// terminal become U+FFFD) and cut off; what may quote the key must have been through
+// Dsn::without_secrets before.
 Outcome outcome_of(const HttpReply& reply);
 Outcome outcome_of(const HttpFailure& failure);
 inline Outcome outcome_of(const HttpResult& result) {

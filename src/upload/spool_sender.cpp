@@ -15,6 +15,13 @@ namespace {
 // hardly one that is not.
 constexpr size_t kMaxSkipped = 64;
 
+// A certificate or the user's ^C holds for all envelopes. What was answered may not: a firewall
+// that dislikes the bytes of one says 403.
+bool may_be_of_one(const Outcome& outcome) {
+  return is_worth_retrying(outcome.kind) ||
+         (outcome.http_status != 0 && outcome.kind != OutcomeKind::Cancelled);
+}
+
 class Sending {
  public:
   Sending(Spool& spool, Uploader& uploader, const std::function<void(const Outcome&)>& give_up)
@@ -62,9 +69,9 @@ class Sending {
   // the server or a proxy: the next one tells.
   bool skip(const std::string& name, const Outcome& outcome) {
     // Of two failures the first one had all its tries.
-    if (!is_in_doubt_ || !is_worth_retrying(outcome.kind)) run_.trouble = outcome;
+    if (!is_in_doubt_ || !may_be_of_one(outcome)) run_.trouble = outcome;
     skipped_.push_back(name);
-    if (skipped_.size() >= kMaxSkipped || !is_worth_retrying(outcome.kind)) return false;
+    if (skipped_.size() >= kMaxSkipped || !may_be_of_one(outcome)) return false;
     if (outcome.kind == OutcomeKind::RateLimited) return true;
     return !std::exchange(is_in_doubt_, true);
   }

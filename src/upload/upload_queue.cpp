@@ -1,8 +1,10 @@
 #include "upload/upload_queue.h"
 
+#include "os/clock.h"
 #include "upload/spool_sender.h"
 
 #include <chrono>
+#include <exception>
 #include <system_error>
 #include <utility>
 
@@ -10,8 +12,8 @@ namespace sentry_prof::upload {
 
 Result<std::unique_ptr<UploadQueue>> UploadQueue::start(Uploader& uploader, const StopEvent& stop,
                                                         const std::string& spool_path,
-                                                        QueueOptions options, Tell tell) {
-  std::unique_ptr<UploadQueue> queue(new UploadQueue(uploader, stop, options, std::move(tell)));
+                                                        QueueOptions options, QueueEvents events) {
+  std::unique_ptr<UploadQueue> queue(new UploadQueue(uploader, stop, options, std::move(events)));
   if (!spool_path.empty()) {
     for (auto* hand : {&queue->keeping_, &queue->sending_}) {
       auto spool = Spool::open(spool_path);
@@ -20,6 +22,8 @@ Result<std::unique_ptr<UploadQueue>> UploadQueue::start(Uploader& uploader, cons
     }
     queue->has_news_ = true;  // what earlier runs left
   }
+  uploader.on_failed_try(
+      [&queue = *queue](const Outcome& outcome) { queue.note_failed_try(outcome); });
   try {
     queue->thread_ = std::thread([&queue = *queue] { queue.run(); });
   } catch (const std::system_error& error) {
@@ -32,22 +36,29 @@ UploadQueue::~UploadQueue() {
   if (thread_.joinable()) finish(0);
 }
 
-Result<void> UploadQueue::put(QueuedEnvelope envelope) {
-  if (keeping_) {
-    const auto kept = keeping_->keep(envelope.body, envelope.encoding, envelope.categories);
-    if (!kept) return kept;
-  }
+// Whether the spool has it.
+bool UploadQueue::keep(const QueuedEnvelope& envelope) {
+  if (!keeping_) return false;
+  const auto kept = keeping_->keep(envelope.body, envelope.encoding, envelope.categories);
+  const bool was_failing = std::exchange(is_spool_failing_, !kept);
+  if (!kept && !was_failing) events_.spool_failed(kept.error());
+  if (kept && was_failing) events_.spool_works();
+  return kept.has_value();
+}
+
+void UploadQueue::put(QueuedEnvelope envelope) {
+  const bool is_kept = keep(envelope);
   {
     const std::lock_guard lock(mutex_);
     has_news_ = true;
-    if (!keeping_) {
+    if (!is_kept) {
+      if (keeping_) ++figures_.not_kept;
       queued_bytes_ += envelope.body.size();
       queue_.push_back(std::move(envelope));
       make_room();
     }
   }
   changed_.notify_all();
-  return {};
 }
 
 void UploadQueue::make_room() {
@@ -75,24 +86,69 @@ void UploadQueue::put_back(QueuedEnvelope envelope) {
   make_room();
 }
 
+// A failure that lasts is told once, a refusal each time another one was told before.
+void UploadQueue::tell_once(const Outcome& outcome) {
+  if (outcome.kind == OutcomeKind::Cancelled || told_ == outcome.kind) return;
+  told_ = outcome.kind;
+  events_.failed(outcome);
+}
+
+void UploadQueue::note_failed_try(const Outcome& outcome) {
+  {
+    const std::lock_guard lock(mutex_);
+    figures_.trouble = outcome;
+    limited_until_ns_ = outcome.retry_in_ns == 0 ? 0 : os::monotonic_ns() + outcome.retry_in_ns;
+  }
+  changed_.notify_all();
+  tell_once(outcome);
+}
+
 void UploadQueue::note(const Outcome& outcome) {
   const bool is_accepted = outcome.kind == OutcomeKind::Accepted;
   {
     const std::lock_guard lock(mutex_);
-    if (is_accepted) ++figures_.accepted;
-    if (!is_accepted) figures_.trouble = outcome;
-    if (!is_accepted && is_final(outcome.kind)) ++figures_.refused;
+    limited_until_ns_ = 0;
+    if (is_accepted) {
+      ++figures_.accepted;
+      figures_.trouble.reset();
+    } else if (is_final(outcome.kind)) {
+      ++figures_.refused;
+      figures_.refusal = outcome;
+    } else if (outcome.kind != OutcomeKind::Cancelled || !figures_.trouble) {
+      figures_.trouble = outcome;  // what was answered before says more than "cancelled"
+    }
   }
-  const bool is_new = told_ != outcome.kind && outcome.kind != OutcomeKind::Cancelled;
-  if (!is_accepted && is_new) tell_(outcome);
-  told_ = outcome.kind;
+  if (is_accepted) {
+    told_.reset();
+  } else {
+    tell_once(outcome);
+  }
+}
+
+void UploadQueue::note_error(Error error) {
+  bool is_new = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_new = !figures_.error || figures_.error->message != error.message;
+    figures_.error = error;
+  }
+  if (is_new) events_.sending_failed(error);
+}
+
+Outcome UploadQueue::send(const QueuedEnvelope& envelope) {
+  return uploader_.send({envelope.body, content_encoding(envelope.encoding), envelope.categories});
 }
 
 // True if all is sent; false if the rest has to wait.
 bool UploadQueue::send_memory_round() {
   while (auto envelope = take_front()) {
-    const Outcome outcome = uploader_.send(
-        {envelope->body, content_encoding(envelope->encoding), envelope->categories});
+    Outcome outcome;
+    try {
+      outcome = send(*envelope);
+    } catch (...) {  // out of memory: later, perhaps
+      put_back(std::move(*envelope));
+      throw;
+    }
     note(outcome);
     if (!is_final(outcome.kind)) {
       put_back(std::move(*envelope));
@@ -106,23 +162,29 @@ bool UploadQueue::send_spool_round() {
   const auto run =
       send_spooled(*sending_, uploader_, [this](const Outcome& outcome) { note(outcome); });
   if (!run) {
-    const std::lock_guard lock(mutex_);
-    figures_.error = run.error();
+    note_error(run.error());
     return false;
   }
-  {
+  if (run->accepted > 0) {
     const std::lock_guard lock(mutex_);
     figures_.accepted += run->accepted;
+    figures_.trouble.reset();
+    told_.reset();
   }
-  if (run->trouble) {
-    note(*run->trouble);
-    return false;
-  }
-  if (run->accepted > 0) told_.reset();
-  return true;
+  if (run->trouble) note(*run->trouble);
+  return !run->trouble;
 }
 
-bool UploadQueue::send_round() { return sending_ ? send_spool_round() : send_memory_round(); }
+// What only memory has goes first. An exception here would end the recording.
+bool UploadQueue::send_round() {
+  try {
+    const bool is_memory_sent = send_memory_round();
+    return (!sending_ || send_spool_round()) && is_memory_sent;
+  } catch (const std::exception& error) {
+    note_error({ErrorCode::LimitExceeded, std::string("sending failed: ") + error.what()});
+    return false;
+  }
+}
 
 // False once there is nothing more to do.
 bool UploadQueue::wait_for_work() {
@@ -148,24 +210,38 @@ void UploadQueue::run() {
   changed_.notify_all();
 }
 
-QueueFigures UploadQueue::finish(uint64_t grace_ns) {
-  {
-    std::unique_lock lock(mutex_);
-    is_ending_ = true;
-    changed_.notify_all();
-    changed_.wait_for(lock, std::chrono::nanoseconds(grace_ns), [this] { return has_ended_; });
-    if (!has_ended_) stop_.set();
+QueueEnd UploadQueue::end_within(uint64_t wait_ns, uint64_t patience_ns) {
+  std::unique_lock lock(mutex_);
+  is_ending_ = true;
+  changed_.notify_all();
+  const uint64_t patience_end_ns = os::monotonic_ns() + patience_ns;
+  const auto is_limited = [&] { return limited_until_ns_ > patience_end_ns; };
+  changed_.wait_for(lock, std::chrono::nanoseconds(wait_ns),
+                    [&] { return has_ended_ || is_limited(); });
+  if (has_ended_) return QueueEnd::Done;
+  return is_limited() ? QueueEnd::Limited : QueueEnd::GoingOn;
+}
+
+// A spool that failed may have room now.
+void UploadQueue::collect_what_is_left() {
+  for (QueuedEnvelope& envelope : queue_) {
+    if (!keep(envelope)) figures_.unsent.push_back(std::move(envelope));
   }
-  thread_.join();
-  for (auto& envelope : queue_) figures_.unsent.push_back(std::move(envelope));
   queue_.clear();
   for (const auto* hand : {&keeping_, &sending_}) {
     if (!*hand) continue;
     const SpoolLosses& losses = (*hand)->losses();
-    figures_.dropped += losses.dropped_for_size + losses.dropped_for_age;
-    figures_.set_aside += losses.set_aside;
+    figures_.losses.dropped_for_size += losses.dropped_for_size;
+    figures_.losses.dropped_for_age += losses.dropped_for_age;
+    figures_.losses.set_aside += losses.set_aside;
   }
   if (keeping_) figures_.left_in_spool = keeping_->count();
+}
+
+QueueFigures UploadQueue::finish(uint64_t grace_ns) {
+  if (end_within(grace_ns, grace_ns) != QueueEnd::Done) stop_.set();
+  thread_.join();
+  collect_what_is_left();
   return std::move(figures_);
 }
 

@@ -2,7 +2,8 @@
 //
 // Without a spool envelopes wait in memory, and the oldest make room for new ones where a server
 // stays away for too long. With one they are on disk before put() returns, what earlier runs left
-// there is sent too, and nothing is held in memory but the envelope on its way.
+// there is sent too, and nothing is held in memory but the envelope on its way. What a full or
+// failing disk does not take waits in memory instead.
 #pragma once
 
 #include "upload/body_encoding.h"
@@ -41,53 +42,80 @@ struct QueueOptions {
 
 struct QueueFigures {
   uint64_t accepted = 0;
-  uint64_t refused = 0;  // for good, by the server
-  uint64_t dropped = 0;  // to make room, or too old; of a spool those of this process's hands
-  uint64_t set_aside = 0;
-  std::optional<Outcome> trouble;      // the last that was not accepted
+  uint64_t refused = 0;                // for good, by the server
+  uint64_t dropped = 0;                // from memory, to make room
+  uint64_t not_kept = 0;               // that the spool could not take, and memory took
+  SpoolLosses losses;                  // by this process's hands
+  std::optional<Outcome> trouble;      // why something is left: the last answer that was no verdict
+  std::optional<Outcome> refusal;      // the last
   std::optional<Error> error;          // the spool's
-  std::vector<QueuedEnvelope> unsent;  // without a spool, the oldest first
+  std::vector<QueuedEnvelope> unsent;  // that no spool has, the oldest first
   size_t left_in_spool = 0;
+};
+
+// What is told while a recording goes on, for months perhaps. All but `spool_failed` and
+// `spool_works` are called on the queue's thread, those in put().
+struct QueueEvents {
+  // An envelope is refused, or sending begins to fail.
+  std::function<void(const Outcome&)> failed = [](const Outcome&) {};
+  // The spool's disk no longer takes envelopes; it does again.
+  std::function<void(const Error&)> spool_failed = [](const Error&) {};
+  std::function<void()> spool_works = [] {};
+  // What was sent cannot be removed from the spool, or memory ran out.
+  std::function<void(const Error&)> sending_failed = [](const Error&) {};
+};
+
+enum class QueueEnd : uint8_t {
+  Done,  // nothing is left, or nothing that would be tried again
+  GoingOn,
+  Limited,
 };
 
 class UploadQueue {
  public:
-  using Tell = std::function<void(const Outcome&)>;
-
   // `uploader` belongs to the queue's thread until finish() returns; its client and waiter end
-  // early once `stop` is set. `tell` is called on that thread when an envelope is refused, and when
-  // sending begins to fail. With a spool's path two hands are opened on it, one a thread.
+  // early once `stop` is set. With a spool's path two hands are opened on it, one a thread.
   static Result<std::unique_ptr<UploadQueue>> start(Uploader& uploader, const StopEvent& stop,
                                                     const std::string& spool_path,
-                                                    QueueOptions options, Tell tell);
+                                                    QueueOptions options, QueueEvents events);
   ~UploadQueue();
 
-  // Never waits for the network; with a spool for the disk, whose error it returns.
-  Result<void> put(QueuedEnvelope envelope);
+  // Never waits for the network; with a spool for the disk.
+  void put(QueuedEnvelope envelope);
 
-  // No more. Goes on for at most `grace_ns`, then cancels what is on its way.
+  // No more is put in. GoingOn after `wait_ns`; Limited at once if the server wants to be left
+  // alone for longer than `patience_ns` from now.
+  QueueEnd end_within(uint64_t wait_ns, uint64_t patience_ns);
+  // Goes on for at most `grace_ns`, then cancels what is on its way.
   QueueFigures finish(uint64_t grace_ns);
 
  private:
-  UploadQueue(Uploader& uploader, const StopEvent& stop, QueueOptions options, Tell tell)
-      : uploader_(uploader), stop_(stop), options_(options), tell_(std::move(tell)) {}
+  UploadQueue(Uploader& uploader, const StopEvent& stop, QueueOptions options, QueueEvents events)
+      : uploader_(uploader), stop_(stop), options_(options), events_(std::move(events)) {}
   void run();
   bool wait_for_work();
+  bool keep(const QueuedEnvelope& envelope);
   bool send_round();
+  Outcome send(const QueuedEnvelope& envelope);
   bool send_spool_round();
   bool send_memory_round();
   std::optional<QueuedEnvelope> take_front();
   void put_back(QueuedEnvelope envelope);
   void make_room();
   void note(const Outcome& outcome);
+  void note_failed_try(const Outcome& outcome);
+  void note_error(Error error);
+  void tell_once(const Outcome& outcome);
+  void collect_what_is_left();
 
   Uploader& uploader_;
   const StopEvent& stop_;
   QueueOptions options_;
-  Tell tell_;
-  std::optional<Spool> keeping_;  // put()'s
-  std::optional<Spool> sending_;  // the thread's
-  std::optional<OutcomeKind> told_;
+  QueueEvents events_;
+  std::optional<Spool> keeping_;     // put()'s
+  std::optional<Spool> sending_;     // the thread's
+  std::optional<OutcomeKind> told_;  // the thread's
+  bool is_spool_failing_ = false;    // put()'s
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -96,6 +124,7 @@ class UploadQueue {
   bool has_news_ = false;
   bool is_ending_ = false;
   bool has_ended_ = false;
+  uint64_t limited_until_ns_ = 0;  // monotonic; what is on its way waits for a rate limit
   QueueFigures figures_;
   std::thread thread_;
 };

@@ -5,6 +5,22 @@
 
 namespace sentry_prof::upload {
 
+namespace {
+
+// Before anything is cut: the half of a key would not be known as one.
+HttpResult without_secrets(HttpResult result, const sentry::Dsn& dsn) {
+  if (!result) {
+    result.error().message = dsn.without_secrets(result.error().message);
+    return result;
+  }
+  for (std::string* text : {&result->sentry_error, &result->location, &result->body}) {
+    *text = dsn.without_secrets(*text);
+  }
+  return result;
+}
+
+}  // namespace
+
 Uploader::Uploader(sentry::Dsn dsn, HttpClient& client, Waiter& waiter, UploaderOptions options,
                    RandomSource random)
     : dsn_(std::move(dsn)),
@@ -31,11 +47,9 @@ HttpRequest Uploader::request_for(const Envelope& envelope) const {
 }
 
 Outcome Uploader::send_once(const HttpRequest& request) {
-  const HttpResult result = client_.post(request);
+  const HttpResult result = without_secrets(client_.post(request), dsn_);
   if (result) limits_.update(*result, waiter_.now_ns(), waiter_.unix_now_s());
-  Outcome outcome = outcome_of(result);
-  outcome.detail = dsn_.without_secrets(outcome.detail);
-  return outcome;
+  return outcome_of(result);
 }
 
 Outcome Uploader::send(const Envelope& envelope, Tries allowed) {
@@ -70,6 +84,7 @@ Outcome Uploader::send(const Envelope& envelope, Tries allowed) {
     if (!is_worth_retrying(last.kind)) return last;
     const auto next_wait_ns = schedule.next_wait_ns();
     if (!next_wait_ns) return last;
+    tell_(last);
     back_off_ns = *next_wait_ns;
   }
 }

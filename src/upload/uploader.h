@@ -9,8 +9,10 @@
 #include "upload/retry_schedule.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace sentry_prof::upload {
 
@@ -51,6 +53,10 @@ class Uploader {
   Uploader(sentry::Dsn dsn, HttpClient& client, Waiter& waiter, UploaderOptions options,
            RandomSource random);
 
+  // From now on `tell` is called, in send(), with each try that failed and that another one
+  // follows: a server that is away for an hour is known at once, not after the last try.
+  void on_failed_try(std::function<void(const Outcome&)> tell) { tell_ = std::move(tell); }
+
   // Every answer of the server's counts against --max-retries, 429 as well. Limits are kept from
   // one envelope to the next.
   Outcome send(const Envelope& envelope, Tries tries = Tries::All);
@@ -69,6 +75,7 @@ class Uploader {
   UploaderOptions options_;
   RandomSource random_;
   RateLimits limits_;
+  std::function<void(const Outcome&)> tell_ = [](const Outcome&) {};
 };
 
 }  // namespace sentry_prof::upload

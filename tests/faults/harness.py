@@ -13,7 +13,6 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent.parent
 SERVER = TESTS / "support" / "sentry_server.py"
 GOLDEN = TESTS / "data" / "sentry" / "golden_v2.json"
-CANNOT_RECORD = 3  # exit status: no permission
 KEY = "c0ffee00c0ffee00c0ffee00c0ffee00"
 
 
@@ -132,6 +131,18 @@ class Sandbox:
             process.wait()
             raise Failed(f"still running after {seconds} s: {arguments}") from None
         return process
+
+    def can_record(self, spin):
+        """False where the kernel does not permit it, or there is no `spin`; with SENTRY_PROF_REQUIRE_PERF=1 that is a failure."""
+        if not spin:
+            return False
+        probe = self.logs.parent / "probe.json"
+        process = self.run("", "record", "-q", "-o", probe, "--", spin, "0.1")
+        if probe.exists():
+            return True
+        check(os.environ.get("SENTRY_PROF_REQUIRE_PERF") != "1", f"cannot record: {process.log.read_text()}")
+        say(f"skipped: recording is not possible here: {process.log.read_text().strip()}")
+        return False
 
     def check_clean(self):
         left = [str(path) for path in self.place.rglob("*")]

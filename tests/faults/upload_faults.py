@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import answers
-from harness import (CANNOT_RECORD, Failed, Sandbox, Server, add_options, check, chunk_id_of, closed_port, dsn_of, make_draw, say,
+from harness import (Failed, Sandbox, Server, add_options, check, chunk_id_of, closed_port, dsn_of, make_draw, say,
                      write_chunks)
 from ledger import Ledger, check_none_lost, chunk_id_in_file, spooled_ids
 
@@ -129,19 +129,21 @@ def faults_while_recording(folder, options, draw):
     """Without a spool, and ended by ^C: what was not accepted then is kept as a file, and can be sent."""
     folder.mkdir()
     sandbox = Sandbox(folder, options.sentry_prof)
+    if not sandbox.can_record(options.spin):
+        return
     with Server(folder / "server", answers.mix(draw, 1, successes_each=4)) as server:
         ledger = Ledger(server.folder)
         with subprocess.Popen([options.spin, "3600"]) as target:
-            recording = sandbox.start(server.dsn, "record", "-q", "-p", str(target.pid), "--upload", "--chunk-seconds", "0.1",
-                                      "--max-retries", "0", "-o", f"{folder}/chunks/")
-            time.sleep(options.record_seconds)
-            recording.send_signal(signal.SIGINT)  # ends in seconds; by itself it would wait for the server
-            recording.wait(60)
-            target.kill()
-        if recording.returncode == CANNOT_RECORD:
-            return say("recording is not permitted here")
+            try:
+                recording = sandbox.start(server.dsn, "record", "-q", "-p", str(target.pid), "--upload", "--chunk-seconds", "0.1",
+                                          "--max-retries", "0", "-o", f"{folder}/chunks/")
+                time.sleep(options.record_seconds)
+                recording.send_signal(signal.SIGINT)  # ends in seconds; by itself it would wait for the server
+                recording.wait(60)
+            finally:
+                target.kill()
         known = {chunk_id_of(path) for path in (folder / "chunks").glob("*.json")}
-        unsent = sorted((folder / "chunks").glob("unsent-*.envelope.gz"))
+        unsent = [path for place in (sandbox.place, folder / "chunks") for path in sorted(place.glob("unsent-*.envelope.gz"))]
         kept = {chunk_id_in_file(path) for path in unsent}
         check(len(known) > 1, "nothing was recorded")
         check(known == kept | ledger.taken_ids(), f"{len(known)} chunks, {len(kept)} kept, {len(ledger.taken_ids())} accepted")
@@ -193,8 +195,7 @@ def run_in(folder, options):
     exit_statuses(folder / "statuses", options)
     faults_with_spool(folder / "spooled", options, draw)
     faults_without_spool(folder / "direct", options, draw)
-    if options.spin:
-        faults_while_recording(folder / "recorded", options, draw)
+    faults_while_recording(folder / "recorded", options, draw)
 
 
 def main():

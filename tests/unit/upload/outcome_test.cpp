@@ -28,9 +28,11 @@ TEST_CASE("Each status has its outcome and its exit code", "[outcome]") {
   const Case cases[] = {
       {200, OutcomeKind::Accepted, 0},      {202, OutcomeKind::Accepted, 0},
       {301, OutcomeKind::Misconfigured, 2}, {308, OutcomeKind::Misconfigured, 2},
-      {400, OutcomeKind::Refused, 1},       {401, OutcomeKind::Unauthorized, 3},
-      {403, OutcomeKind::Unauthorized, 3},  {404, OutcomeKind::Refused, 1},
+      {400, OutcomeKind::Misconfigured, 2}, {401, OutcomeKind::Unauthorized, 3},
+      {403, OutcomeKind::Unauthorized, 3},  {404, OutcomeKind::Misconfigured, 2},
       {407, OutcomeKind::Misconfigured, 2}, {408, OutcomeKind::ServerFailed, 6},
+      {405, OutcomeKind::Misconfigured, 2}, {410, OutcomeKind::Misconfigured, 2},
+      {415, OutcomeKind::Refused, 1},       {422, OutcomeKind::Refused, 1},
       {413, OutcomeKind::TooLarge, 4},      {429, OutcomeKind::RateLimited, 5},
       {500, OutcomeKind::ServerFailed, 6},  {503, OutcomeKind::ServerFailed, 6},
       {101, OutcomeKind::ServerFailed, 6},  {999, OutcomeKind::ServerFailed, 6},
@@ -70,8 +72,17 @@ TEST_CASE("Only what may end otherwise is tried again", "[outcome]") {
 }
 
 TEST_CASE("An envelope is done with only when the server has judged it", "[outcome]") {
-  for (const int status : {200, 400, 413}) CHECK(is_final(of_status(status).kind));
-  for (const int status : {301, 401, 403, 429, 500}) CHECK_FALSE(is_final(of_status(status).kind));
+  for (const int status : {200, 413, 415}) CHECK(is_final(of_status(status).kind));
+  for (const int status : {301, 401, 403, 404, 405, 410, 429, 500})
+    CHECK_FALSE(is_final(of_status(status).kind));
+  CHECK(is_final(of_status(400, R"( {"detail":"bad envelope"})").kind));
+  HttpReply reply;
+  reply.status = 400;
+  reply.sentry_error = "bad envelope";
+  CHECK(is_final(outcome_of(reply).kind));
+  // nginx, spoken to without TLS
+  const char* page = "<html>400 The plain HTTP request was sent to HTTPS port</html>";
+  CHECK(of_status(400, page).kind == OutcomeKind::Misconfigured);
   CHECK_FALSE(is_final(OutcomeKind::NetworkFailed));
   CHECK_FALSE(is_final(OutcomeKind::TlsFailed));
   CHECK_FALSE(is_final(OutcomeKind::Cancelled));
@@ -92,7 +103,9 @@ TEST_CASE("What the server says is shown printable and short", "[outcome]") {
 
 TEST_CASE("Sentences say who, what and the next step", "[outcome]") {
   CHECK(sentence(of_status(200), "h") == "accepted by h.");
-  CHECK(sentence(of_status(400, "bad envelope"), "h") == "h refused it (HTTP 400: bad envelope).");
+  CHECK(sentence(of_status(400, "{bad envelope}"), "h") ==
+        "h refused it (HTTP 400: {bad envelope}).");
+  CHECK(sentence(of_status(404), "h").find("h takes no envelopes at this address (HTTP 404)") == 0);
   CHECK(
       sentence(of_status(403), "h") ==
       "h does not accept the DSN (HTTP 403). Compare it with the project's settings, \"Client Keys "

@@ -89,6 +89,17 @@ TEST_CASE("An envelope that breaks the server does not hold up the others", "[sp
   CHECK(fixture.spool.count() == 1);
 }
 
+TEST_CASE("A wrong address costs no envelope", "[spool_sender]") {
+  Fixture fixture([](const std::string&) { return 404; });
+  for (const char* body : {"a", "b", "c"}) fixture.keep(body);
+  const SpoolRun run = fixture.send();
+  CHECK(run.given_up == 0);
+  REQUIRE(run.trouble);
+  CHECK(run.trouble->kind == OutcomeKind::Misconfigured);
+  CHECK(fixture.client.bodies == Bodies{"a", "b"});
+  CHECK(fixture.spool.count() == 3);
+}
+
 TEST_CASE("A server that fails is asked once more, then left alone", "[spool_sender]") {
   Fixture fixture([](const std::string&) { return 503; });
   for (const char* body : {"a", "b", "c"}) fixture.keep(body);
@@ -102,7 +113,7 @@ TEST_CASE("A server that fails is asked once more, then left alone", "[spool_sen
 
 TEST_CASE("What is limited waits, what is refused goes, the rest is sent", "[spool_sender]") {
   Fixture fixture([](const std::string& body) {
-    return body == "limited" ? 429 : body == "refused" ? 400 : 200;
+    return body == "limited" ? 429 : body == "refused" ? 413 : 200;
   });
   fixture.keep("limited");
   fixture.keep("limited, too");

@@ -1,15 +1,22 @@
 #include "upload/upload_queue.h"
 
+#include "integration/temporary_directory.h"
 #include "support/catch2.h"
 #include "upload/clock_waiter.h"
 
 #include <atomic>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 using namespace sentry_prof::upload;
 using sentry_prof::sentry::Dsn;
+using sentry_prof::testing::TemporaryDirectory;
 
 namespace {
 
@@ -21,8 +28,10 @@ class FixedClient final : public HttpClient {
   HttpResult post(const HttpRequest& request) override {
     const std::lock_guard lock(mutex_);
     bodies_.emplace_back(request.body);
+    if (is_out_of_memory.exchange(false)) throw std::bad_alloc();
     HttpReply reply;
     reply.status = status;
+    if (reply.status == 429) reply.retry_after = "100";
     return reply;
   }
   std::vector<std::string> bodies() const {
@@ -30,6 +39,7 @@ class FixedClient final : public HttpClient {
     return bodies_;
   }
   std::atomic<int> status = 200;
+  std::atomic<bool> is_out_of_memory = false;
 
  private:
   mutable std::mutex mutex_;
@@ -43,13 +53,16 @@ struct Bench {
   Uploader uploader{*Dsn::parse("http://key@localhost/1"), client, waiter, options(),
                     [] { return uint64_t{0}; }};
 
+  std::string spool;
+  QueueEvents events;
+
   static UploaderOptions options() {
     UploaderOptions result;
     result.retries.max_retries = 0;
     return result;
   }
   std::unique_ptr<UploadQueue> start(QueueOptions options = {}) {
-    auto queue = UploadQueue::start(uploader, stop, "", options, [](const Outcome&) {});
+    auto queue = UploadQueue::start(uploader, stop, spool, options, events);
     REQUIRE(queue);
     return std::move(*queue);
   }
@@ -64,7 +77,7 @@ QueuedEnvelope envelope(const std::string& body) {
 TEST_CASE("A queue sends all in the order of putting") {
   Bench bench;
   const auto queue = bench.start();
-  for (const char* body : {"a", "b", "c"}) REQUIRE(queue->put(envelope(body)));
+  for (const char* body : {"a", "b", "c"}) queue->put(envelope(body));
   const QueueFigures figures = queue->finish(kLong_ns);
   CHECK(figures.accepted == 3);
   CHECK(figures.unsent.empty());
@@ -75,7 +88,7 @@ TEST_CASE("What a server that fails did not take is given back, the oldest first
   Bench bench;
   bench.client.status = 503;
   const auto queue = bench.start();
-  for (const char* body : {"a", "b"}) REQUIRE(queue->put(envelope(body)));
+  for (const char* body : {"a", "b"}) queue->put(envelope(body));
   const QueueFigures figures = queue->finish(kLong_ns);
   CHECK(figures.accepted == 0);
   REQUIRE(figures.unsent.size() == 2);
@@ -87,9 +100,9 @@ TEST_CASE("What a server that fails did not take is given back, the oldest first
 
 TEST_CASE("What is refused for good is counted and not sent again") {
   Bench bench;
-  bench.client.status = 400;
+  bench.client.status = 413;
   const auto queue = bench.start();
-  REQUIRE(queue->put(envelope("a")));
+  queue->put(envelope("a"));
   const QueueFigures figures = queue->finish(kLong_ns);
   CHECK(figures.refused == 1);
   CHECK(figures.unsent.empty());
@@ -102,9 +115,72 @@ TEST_CASE("A full queue drops the oldest and counts them") {
   QueueOptions options;
   options.max_bytes = 25;
   const auto queue = bench.start(options);
-  for (const char c : {'a', 'b', 'c', 'd', 'e'}) REQUIRE(queue->put(envelope(std::string(10, c))));
+  for (const char c : {'a', 'b', 'c', 'd', 'e'}) queue->put(envelope(std::string(10, c)));
   const QueueFigures figures = queue->finish(kLong_ns);
   CHECK(figures.dropped + figures.unsent.size() == 5);
   REQUIRE(figures.unsent.size() <= 2);
   CHECK(figures.unsent.back().body == "eeeeeeeeee");
+}
+
+TEST_CASE("What a failing spool does not take is sent from memory, and told at once") {
+  const TemporaryDirectory directory;
+  Bench bench;
+  bench.spool = directory.path() + "/spool";
+  int failures = 0, repairs = 0;
+  bench.events.spool_failed = [&](const sentry_prof::Error&) { ++failures; };
+  bench.events.spool_works = [&] { ++repairs; };
+  const auto queue = bench.start();
+  // Gone, as the directory of a file system that was unmounted.
+  REQUIRE(::rmdir(bench.spool.c_str()) == 0);
+  for (const char* body : {"a", "b"}) queue->put(envelope(body));
+  CHECK(failures == 1);
+  const QueueFigures figures = queue->finish(kLong_ns);
+  CHECK(figures.accepted == 2);
+  CHECK(figures.not_kept == 2);
+  CHECK(repairs == 0);
+}
+
+TEST_CASE("What is left of a failing spool goes there once it works again, else back") {
+  const TemporaryDirectory directory;
+  Bench bench;
+  bench.client.status = 503;
+  bench.spool = directory.path() + "/spool";
+  const bool is_mended = GENERATE(false, true);
+  const auto queue = bench.start();
+  REQUIRE(::rename(bench.spool.c_str(), (bench.spool + ".away").c_str()) == 0);
+  queue->put(envelope("a"));
+  if (is_mended) REQUIRE(::rename((bench.spool + ".away").c_str(), bench.spool.c_str()) == 0);
+  const QueueFigures figures = queue->finish(kLong_ns);
+  CHECK(figures.unsent.size() == (is_mended ? 0 : 1));
+  CHECK(figures.left_in_spool == (is_mended ? 1 : 0));
+}
+
+TEST_CASE("Running out of memory in an upload ends neither the recording nor the envelope") {
+  Bench bench;
+  bench.client.is_out_of_memory = true;
+  QueueOptions options;
+  options.pause_ns = 1;
+  const auto queue = bench.start(options);
+  queue->put(envelope("a"));
+  while (bench.client.bodies().size() < 2) usleep(1000);
+  const QueueFigures figures = queue->finish(kLong_ns);
+  CHECK(figures.accepted == 1);
+  CHECK(figures.error);
+}
+
+TEST_CASE("Nobody waits at the end for a limit that holds for longer") {
+  Bench bench;
+  bench.client.status = 429;
+  UploaderOptions options;
+  Uploader patient(*Dsn::parse("http://key@localhost/1"), bench.client, bench.waiter, options,
+                   [] { return uint64_t{0}; });
+  auto queue = UploadQueue::start(patient, bench.stop, "", {}, {});
+  REQUIRE(queue);
+  (*queue)->put(envelope("a"));
+  // 100 s are left.
+  CHECK((*queue)->end_within(kLong_ns, 5'000'000'000) == QueueEnd::Limited);
+  const QueueFigures figures = (*queue)->finish(0);
+  REQUIRE(figures.trouble);
+  CHECK(figures.trouble->kind == OutcomeKind::RateLimited);  // not "cancelled"
+  CHECK(figures.unsent.size() == 1);
 }

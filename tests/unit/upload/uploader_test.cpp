@@ -219,10 +219,14 @@ TEST_CASE("A wait that is cancelled ends it without another try", "[uploader]") 
   Fixture f;
   f.waiter.waits_allowed = 1;
   f.client.answer(500);
-  f.client.answer(500);
+  f.client.answer(429, "60::org");
+  std::vector<OutcomeKind> told;
+  f.uploader.on_failed_try([&](const Outcome& failed) { told.push_back(failed.kind); });
   const Outcome outcome = f.send();
   CHECK(outcome.kind == OutcomeKind::Cancelled);
   CHECK(outcome.tries == 2);
+  // Why it was not sent earlier is known at its first failure.
+  CHECK(told == std::vector{OutcomeKind::ServerFailed, OutcomeKind::RateLimited});
 }
 
 TEST_CASE("A request that is cancelled ends it", "[uploader]") {
@@ -237,4 +241,13 @@ TEST_CASE("A server that quotes the key does not bring it into our messages", "[
   const Outcome outcome = f.send();
   CHECK(outcome.detail == "unknown key ***");
   CHECK(sentence(outcome, "h").find("0123456789") == std::string::npos);
+}
+
+TEST_CASE("No part of the key is shown, wherever a long answer is cut", "[uploader]") {
+  Fixture f;
+  for (size_t offset = 0; offset < 700; ++offset) {
+    f.client.answer(413, "", "", std::string(offset, 'x') + "0123456789abcdef" + "yyyy");
+    const Outcome outcome = f.send();
+    if (outcome.detail.find("01") != std::string::npos) FAIL(offset << ": " << outcome.detail);
+  }
 }

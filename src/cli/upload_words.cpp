@@ -1,0 +1,24 @@
+#include "cli/upload_words.h"
+
+#include <cstdint>
+
+#include <fmt/format.h>
+
+namespace sentry_prof::cli {
+
+std::vector<std::string> loss_sentences(const upload::SpoolLosses& losses,
+                                        const std::string& spool_path) {
+  std::vector<std::string> result;
+  const uint64_t dropped = losses.dropped_for_age + losses.dropped_for_size;
+  if (dropped > 0) {
+    result.push_back(fmt::format("{}: {} dropped unsent: {} too old, {} to make room", spool_path,
+                                 dropped, losses.dropped_for_age, losses.dropped_for_size));
+  }
+  if (losses.set_aside > 0) {
+    result.push_back(
+        fmt::format("{}: {} damaged, set aside as *.bad", spool_path, losses.set_aside));
+  }
+  return result;
+}
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,15 @@
+// Words that `upload` and `record --upload` share.
+#pragma once
+
+#include "upload/spool.h"
+
+#include <string>
+#include <vector>
+
+namespace sentry_prof::cli {
+
+// What a spool gave up, a sentence a cause; nothing where there was nothing.
+std::vector<std::string> loss_sentences(const upload::SpoolLosses& losses,
+                                        const std::string& spool_path);
+
+}  // namespace sentry_prof::cli

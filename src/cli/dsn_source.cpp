@@ -31,9 +31,7 @@ bool is_trusted(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
   const bool others_may_write = (facts.st_mode & S_IWOTH) != 0;
-  const bool is_of_sudo_user =
-      ::geteuid() == 0 && environment_variable("SUDO_UID") == std::to_string(facts.st_uid);
-  return !others_may_write && (facts.st_uid == ::geteuid() || facts.st_uid == 0 || is_of_sudo_user);
+  return !others_may_write && os::is_trusted_owner(facts.st_uid);
 }
 
 struct Found {

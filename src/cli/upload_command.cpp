@@ -168,6 +168,7 @@ class UploadRun {
       say(fmt::format("{} of {}: accepted by {}.", run->accepted, options_.sending.spool,
                       sender_.host()));
     }
+    if (run->error) note_error(*run->error);
     if (run->trouble) tell("", *run->trouble);
     tell_losses();
     if (const size_t left = sender_.spool()->count(); left > 0) {

@@ -243,14 +243,22 @@ Result<void> check_writable(const std::string& path) {
   return {};
 }
 
-Result<void> make_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) != 0) {
+Result<void> make_directory(const std::string& path, unsigned mode) {
+  if (::mkdir(path.c_str(), mode) != 0) {
     if (errno == EEXIST) return {};
     return fail_to_write(errno, path, "creating this directory");
   }
   const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (directory.is_open()) give_to_invoking_user(directory.get());
+  if (!directory.is_open()) return {};
+  give_to_invoking_user(directory.get());
+  const Fd above(::openat(directory.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (above.is_open()) ::fsync(above.get());
   return {};
+}
+
+bool is_trusted_owner(unsigned uid) {
+  const unsigned self = ::geteuid();
+  return uid == self || uid == 0 || (self == 0 && id_from_environment("SUDO_UID") == uid);
 }
 
 bool are_in_same_directory(const std::string& path, const std::string& other) {

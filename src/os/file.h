@@ -66,9 +66,13 @@ class AtomicFile {
 // temporary.
 Result<void> check_writable(const std::string& path);
 
-// Makes the directory unless something of that name is there; not those above it. Under sudo it
-// belongs to SUDO_UID. Errors as those of AtomicFile::create.
-Result<void> make_directory(const std::string& path);
+// Makes the directory (`mode` less the umask) unless something of that name is there; not those
+// above it. Under sudo it belongs to SUDO_UID. On disk when this returns, as far as the file system
+// can say so. Errors as those of AtomicFile::create.
+Result<void> make_directory(const std::string& path, unsigned mode = 0777);
+
+// Whether what belongs to this user may be believed: ours, root's, under sudo SUDO_UID's.
+bool is_trusted_owner(unsigned uid);
 
 // Whether both files lie in one directory, however their paths are spelled. False if a directory
 // cannot be looked at.

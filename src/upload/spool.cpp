@@ -94,9 +94,8 @@ uint64_t random_u64() {
 }  // namespace
 
 Result<Spool> Spool::open(const std::string& directory, SpoolLimits limits) {
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return fail_with_spool(errno, directory,
-                           "Make the directory above it first, or name another place.");
+  if (auto ok = os::make_directory(directory, 0700); !ok) {
+    return fail(ok.error().code, "cannot use the spool: " + ok.error().message);
   }
   Spool spool;
   spool.path_ = directory;
@@ -113,6 +112,14 @@ Result<Spool> Spool::open(const std::string& directory, SpoolLimits limits) {
             "cannot use the spool {0}: all users may write there, and what they leave would be "
             "sent. Take that away: chmod o-w {0}",
             directory));
+  }
+  if (!os::is_trusted_owner(status.st_uid)) {
+    return fail(
+        ErrorCode::PermissionDenied,
+        fmt::format("cannot use the spool {}: it belongs to another user (uid {}), and what "
+                    "that one leaves there would be sent. Run this as that user, or name "
+                    "another place",
+                    directory, status.st_uid));
   }
   spool.remove_leftovers();
   return spool;
@@ -152,7 +159,10 @@ Result<std::vector<Spool::Entry>> Spool::entries() const {
 
 size_t Spool::count() const {
   const auto all = entries();
-  return all ? all->size() : 0;
+  if (!all) return 0;
+  return static_cast<size_t>(std::count_if(all->begin(), all->end(), [this](const Entry& entry) {
+    return !done_with_.contains(to_text(entry.name));
+  }));
 }
 
 bool Spool::is_too_old(const Entry& entry) const {
@@ -162,14 +172,31 @@ bool Spool::is_too_old(const Entry& entry) const {
          (now_ns - entry.name.kept_unix_ns) / kNsPerSecond > limits_.max_age_s;
 }
 
+// For writing, since NFS locks only that (flock(2)); the file of another user only for reading.
+os::Fd Spool::open_to_lock(const std::string& name) const {
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  os::Fd file(::openat(directory_.get(), name.c_str(), O_RDWR | kFlags));
+  if (file.is_open() || errno == ENOENT) return file;
+  return os::Fd(::openat(directory_.get(), name.c_str(), O_RDONLY | kFlags));
+}
+
 // Open and locked, and still the file of that name: whoever had it before may have removed it.
-os::Fd Spool::lock(const std::string& name) const {
-  os::Fd file(::openat(directory_.get(), name.c_str(),
-                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+os::Fd Spool::lock(const std::string& name) {
+  os::Fd file = open_to_lock(name);
+  if (!file.is_open() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    const int error_number = errno;
+    // Gone, or in somebody's hands: not our business.
+    if (error_number != ENOENT && error_number != EWOULDBLOCK) {
+      const auto failure = fail_with_spool(error_number, path_ + "/" + name,
+                                           "It stays there unsent: mend its owner and mode, or "
+                                           "remove it.");
+      unreadable_ = failure.value();
+    }
+    return os::Fd();
+  }
   struct stat opened {};
   struct stat named {};
   const bool is_ours =
-      file.is_open() && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 &&
       ::fstat(file.get(), &opened) == 0 &&
       ::fstatat(directory_.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
       opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
@@ -238,7 +265,11 @@ Result<void> Spool::keep(std::string_view body, BodyEncoding encoding, Categorie
       os::AtomicFile::create(path_ + "/" + to_text(name), os::AtomicFile::Leftovers::Ignore);
   if (!file) return tl::unexpected(std::move(file.error()));
   if (auto written = file->write(body); !written) return written;
-  return file->commit();
+  auto committed = file->commit();
+  // There, but perhaps not for long: the caller is told that it is not kept, so it must not be
+  // sent.
+  if (!committed) ::unlinkat(directory_.get(), to_text(name).c_str(), 0);
+  return committed;
 }
 
 std::optional<SpooledEnvelope> Spool::take(const Entry& entry) {
@@ -278,19 +309,25 @@ Result<void> Spool::rewind() {
   if (!all) return tl::unexpected(std::move(all.error()));
   listed_ = std::move(*all);
   next_listed_ = 0;
+  unreadable_.reset();
   return {};
 }
 
 std::optional<SpooledEnvelope> Spool::take_next() {
   while (next_listed_ < listed_.size()) {
-    if (auto envelope = offer(listed_[next_listed_++])) return envelope;
+    const Entry& entry = listed_[next_listed_++];
+    if (done_with_.contains(to_text(entry.name))) continue;
+    if (auto envelope = offer(entry)) return envelope;
   }
   return std::nullopt;
 }
 
 Result<void> Spool::remove(SpooledEnvelope envelope) {
   if (::unlinkat(directory_.get(), envelope.name.c_str(), 0) == 0 || errno == ENOENT) return {};
-  return fail_with_spool(errno, path_, "What was sent stays there, and would be sent again.");
+  const int error_number = errno;
+  done_with_.insert(envelope.name);
+  return fail_with_spool(error_number, path_,
+                         "What was sent stays there; another run would send it again.");
 }
 
 }  // namespace sentry_prof::upload

@@ -15,7 +15,9 @@
 #include "upload/spool_name.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,9 +50,9 @@ struct SpooledEnvelope {
 
 class Spool {
  public:
-  // Makes the directory (0700) if it is not there, not those above it. PermissionDenied if all
-  // users may write to it: what they put there would be sent with our key; NotFound, Io with the
-  // path and the next step.
+  // Makes the directory (0700; under sudo the user's) if it is not there, not those above it.
+  // PermissionDenied if all users may write to it, or if it belongs to another one but root: what
+  // they put there would be sent with our key. NotFound, Io with the path and the next step.
   static Result<Spool> open(const std::string& directory, SpoolLimits limits = {});
 
   // Keeps an envelope: on disk when this returns. The oldest are dropped first where the limits ask
@@ -60,13 +62,18 @@ class Spool {
   // Lists what is there now, for take_next(). Io if the directory cannot be read.
   Result<void> rewind();
   // The next envelope since rewind(), towards the newest, that no other process has; nothing behind
-  // the last. What is too old is dropped on the way, what is damaged set aside.
+  // the last. What is too old is dropped on the way, what is damaged set aside, what cannot be
+  // opened or locked passed over: see unreadable().
   std::optional<SpooledEnvelope> take_next();
-  // The server has it, or will never take it.
+  // The server has it, or will never take it. Where the disk refuses (that is returned) this object
+  // does not offer it again.
   Result<void> remove(SpooledEnvelope envelope);
 
-  // Envelopes there now, those in other processes' hands included.
+  // Envelopes there now, those in other processes' hands included, those that remove() was called
+  // for not.
   size_t count() const;
+  // Why the last one that could not be opened or locked since rewind() could not.
+  const std::optional<Error>& unreadable() const { return unreadable_; }
   const SpoolLosses& losses() const { return losses_; }
   const std::string& path() const { return path_; }
 
@@ -92,7 +99,8 @@ class Spool {
   bool is_too_old(const Entry& entry) const;
   bool drop(const Entry& entry);
   void set_aside(const std::string& name);
-  os::Fd lock(const std::string& name) const;
+  os::Fd lock(const std::string& name);
+  os::Fd open_to_lock(const std::string& name) const;
   std::optional<SpooledEnvelope> take(const Entry& entry);
   void remove_leftovers() const;
 
@@ -104,6 +112,8 @@ class Spool {
   Room room_;
   std::vector<Entry> listed_;
   size_t next_listed_ = 0;
+  std::set<std::string, std::less<>> done_with_;  // but still there
+  std::optional<Error> unreadable_;
 };
 
 }  // namespace sentry_prof::upload

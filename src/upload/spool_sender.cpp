@@ -43,17 +43,22 @@ class Sending {
   // False if the rest would fare no better.
   Result<bool> walk() {
     if (auto ok = spool_.rewind(); !ok) return tl::unexpected(ok.error());
+    const bool may_go_on = send_listed();
+    if (spool_.unreadable()) run_.error = spool_.unreadable();
+    return may_go_on;
+  }
+
+  bool send_listed() {
     while (auto envelope = spool_.take_next()) {
       const bool was_tried =
           std::find(skipped_.begin(), skipped_.end(), envelope->name) != skipped_.end();
       if (was_tried) continue;
-      const auto may_go_on = send(std::move(*envelope));
-      if (!may_go_on || !*may_go_on) return may_go_on;
+      if (!send(std::move(*envelope))) return false;
     }
     return true;
   }
 
-  Result<bool> send(SpooledEnvelope envelope) {
+  bool send(SpooledEnvelope envelope) {
     const Outcome outcome =
         uploader_.send({envelope.body, content_encoding(envelope.encoding), envelope.categories},
                        is_in_doubt_ ? Tries::One : Tries::All);
@@ -61,7 +66,7 @@ class Sending {
     is_in_doubt_ = false;
     ++(outcome.kind == OutcomeKind::Accepted ? run_.accepted : run_.given_up);
     if (outcome.kind != OutcomeKind::Accepted) give_up_(outcome);
-    if (auto ok = spool_.remove(std::move(envelope)); !ok) return tl::unexpected(ok.error());
+    if (auto ok = spool_.remove(std::move(envelope)); !ok) run_.error = ok.error();
     return true;
   }
 

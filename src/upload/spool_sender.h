@@ -18,12 +18,15 @@ struct SpoolRun {
   uint64_t given_up = 0;  // the server judged the envelope: it is gone
   // Why something is left, if it was tried: the last failure that had all its tries, or limit.
   std::optional<Outcome> trouble;
+  // Of the disk: what was sent could not be removed, or something could not be read. The last.
+  std::optional<Error> error;
 };
 
 // Sends one after the other until the spool is empty or the server, the network or the user ends
 // it. What is rate limited is left for later, the rest goes on; an envelope that fails holds the
 // others up only if the next one, tried once, fails too. `give_up` is told of each envelope that
-// the server refused for good. An error is the disk's.
+// the server refused for good. Where the disk refuses to let go of an
+// envelope, the rest goes on. An error is returned where nothing can be listed.
 Result<SpoolRun> send_spooled(Spool& spool, Uploader& uploader,
                               const std::function<void(const Outcome&)>& give_up);
 

@@ -171,6 +171,7 @@ bool UploadQueue::send_spool_round() {
     figures_.trouble.reset();
     told_.reset();
   }
+  if (run->error) note_error(*run->error);
   if (run->trouble) note(*run->trouble);
   return !run->trouble;
 }
@@ -235,7 +236,7 @@ void UploadQueue::collect_what_is_left() {
     figures_.losses.dropped_for_age += losses.dropped_for_age;
     figures_.losses.set_aside += losses.set_aside;
   }
-  if (keeping_) figures_.left_in_spool = keeping_->count();
+  if (sending_) figures_.left_in_spool = sending_->count();
 }
 
 QueueFigures UploadQueue::finish(uint64_t grace_ns) {

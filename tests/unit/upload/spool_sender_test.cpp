@@ -3,9 +3,14 @@
 #include "integration/temporary_directory.h"
 #include "support/catch2.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 using sentry_prof::sentry::Dsn;
 using sentry_prof::testing::TemporaryDirectory;
@@ -42,6 +47,14 @@ struct Fixture {
   }
   void keep(const std::string& body, Categories categories = Category::ProfileChunk) {
     REQUIRE(spool.keep(body, BodyEncoding::Identity, categories));
+  }
+  // Of the envelope that was kept first.
+  std::string oldest_path() const {
+    std::vector<std::string> names;
+    for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
+      names.push_back(file.path());
+    }
+    return *std::min_element(names.begin(), names.end());
   }
   SpoolRun send() {
     UploaderOptions options;
@@ -87,6 +100,26 @@ TEST_CASE("An envelope that breaks the server does not hold up the others", "[sp
   CHECK(run.trouble->tries == 2);
   CHECK(fixture.client.bodies == Bodies{"poison", "poison", "a", "b"});
   CHECK(fixture.spool.count() == 1);
+}
+
+TEST_CASE("What was sent and cannot be removed is not sent again, and holds nothing up",
+          "[spool_sender]") {
+  // A directory in the way of unlink: it fails for root, too.
+  Fixture fixture([&](const std::string& body) {
+    if (body == "stuck") {
+      const std::string path = fixture.oldest_path();
+      REQUIRE(::unlink(path.c_str()) == 0);
+      REQUIRE(::mkdir(path.c_str(), 0700) == 0);
+    }
+    return 200;
+  });
+  for (const char* body : {"stuck", "a"}) fixture.keep(body);
+  const SpoolRun run = fixture.send();
+  CHECK(run.accepted == 2);
+  REQUIRE(run.error);
+  CHECK(fixture.spool.count() == 0);
+  CHECK(fixture.send().accepted == 0);
+  CHECK(fixture.client.bodies == Bodies{"stuck", "a"});
 }
 
 TEST_CASE("A wrong address costs no envelope", "[spool_sender]") {

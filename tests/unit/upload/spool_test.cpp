@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/resource.h>
+
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -310,4 +312,52 @@ TEST_CASE("Killed at any moment, what was kept is there and whole", "[spool]") {
     CHECK(spool.losses().set_aside == 0);
     CHECK(names_in(folder.path()).empty());
   }
+}
+
+TEST_CASE("Under sudo the spool belongs to the user who typed the command", "[spool]") {
+  if (::geteuid() != 0) return;
+  const TemporaryDirectory folder;
+  const std::string path = folder.path() + "/spool";
+  ::setenv("SUDO_UID", "65534", 1);
+  ::setenv("SUDO_GID", "65534", 1);
+  CHECK(Spool::open(path));
+  CHECK(Spool::open(path));  // also the second time
+  ::unsetenv("SUDO_UID");
+  ::unsetenv("SUDO_GID");
+  struct stat facts {};
+  REQUIRE(::stat(path.c_str(), &facts) == 0);
+  CHECK(facts.st_uid == 65534);
+  CHECK((facts.st_mode & 07777) == 0700);
+  // Anybody else's is not taken.
+  const auto taken_over = Spool::open(path);
+  REQUIRE_FALSE(taken_over);
+  CHECK(taken_over.error().code == ErrorCode::PermissionDenied);
+}
+
+TEST_CASE("An envelope that may not be opened is told, one that somebody has is not", "[spool]") {
+  const TemporaryDirectory folder;
+  auto owner = Spool::open(folder.path());
+  REQUIRE(owner);
+  REQUIRE(owner->keep("a", BodyEncoding::Identity, Category::Transaction));
+  auto other = Spool::open(folder.path());
+  REQUIRE(other);
+  REQUIRE(owner->rewind());
+  {
+    const auto held = owner->take_next();
+    REQUIRE(held);
+    REQUIRE(other->rewind());
+    CHECK_FALSE(other->take_next());
+    CHECK_FALSE(other->unreadable());
+  }
+  // No descriptors left: as EACCES, but for root, too.
+  REQUIRE(other->rewind());
+  rlimit limit{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
+  const rlimit none{3, limit.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const bool has_taken = other->take_next().has_value();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &limit) == 0);
+  CHECK_FALSE(has_taken);
+  REQUIRE(other->unreadable());
+  CHECK(other->unreadable()->message.find("EMFILE") != std::string::npos);
 }

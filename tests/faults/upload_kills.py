@@ -82,11 +82,8 @@ class Kills:
                 check(target.poll() is None, "the target ended, too")
             finally:
                 target.kill()
-        # In between a chunk may be in a file only.
-        files = sorted(output.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
-        self.known.update(map(chunk_id_of, files[:-1]))
-        there = spooled_ids(self.spool) | self.ledger.taken_ids()
-        self.known.update(chunk_id_of(path) for path in files[-1:] if chunk_id_of(path) in there)
+        files = list(output.glob("*.json"))  # a chunk is in the spool before its file is there
+        self.known.update(map(chunk_id_of, files))
         self.count("chunks of recordings", len(files))
 
     def round(self, number, can_record):

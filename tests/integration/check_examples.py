@@ -164,7 +164,7 @@ def check_kubernetes():
     check(pod["spec"]["shareProcessNamespace"] is True, f"{path.name}: the sidecar sees no processes")
     sidecar = next(one for one in pod["spec"]["containers"] if one["name"] == "sentry-prof")
     check(sidecar["command"] == ["/bin/sh", "-c"], f"{path.name}: command")
-    check_shell_line(sidecar["args"][0], {"pid": "34,12", "upload": "true", "spool": "/spool", "transaction": "shop"}, path.name)
+    check_shell_line(sidecar["args"][0], {"pid": "34,12", "upload": "true", "spool": "/spool/sentry-prof", "transaction": "shop"}, path.name)
     mounts = {mount["name"]: mount["mountPath"] for mount in sidecar["volumeMounts"]}
     check(mounts == {volume["name"]: "/spool" for volume in pod["spec"]["volumes"]}, f"{path.name}: the spool's volume")
     relay = yaml.safe_load((root / "docs" / "examples" / "relay.yml").read_text())

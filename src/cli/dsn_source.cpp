@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,9 +39,22 @@ struct Found {
   std::string text, source;
 };
 
-std::optional<Found> look_into(const std::filesystem::path& directory) {
+std::string_view unquoted(std::string_view text) {
+  const bool is_quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+                         text.front() == text.back();
+  return is_quoted ? text.substr(1, text.size() - 2) : text;
+}
+
+// Adds what is there but not believed to `passed_over`.
+std::optional<Found> look_into(const std::filesystem::path& directory, std::string& passed_over) {
   const std::string path = (directory / ".sentryclirc").string();
-  if (!is_trusted(path)) return {};
+  if (!is_trusted(path)) {
+    if (::access(path.c_str(), F_OK) == 0) {
+      passed_over += fmt::format(
+          ". {} was passed over: it belongs to another user, or everybody may write to it", path);
+    }
+    return {};
+  }
   const auto text = os::read_small_file(path, kMaxFile_bytes);
   if (!text) return {};
   std::string dsn = dsn_in_sentryclirc(*text);
@@ -48,16 +62,16 @@ std::optional<Found> look_into(const std::filesystem::path& directory) {
   return Found{std::move(dsn), path};
 }
 
-std::optional<Found> look_for_sentryclirc() {
+std::optional<Found> look_for_sentryclirc(std::string& passed_over) {
   std::error_code is_unknown;
   std::filesystem::path directory = std::filesystem::current_path(is_unknown);
   while (!directory.empty()) {
-    if (auto found = look_into(directory)) return found;
+    if (auto found = look_into(directory, passed_over)) return found;
     if (directory == directory.parent_path()) break;
     directory = directory.parent_path();
   }
   const std::string home = environment_variable("HOME");
-  return home.empty() ? std::nullopt : look_into(home);
+  return home.empty() ? std::nullopt : look_into(home, passed_over);
 }
 
 Result<Found> find(const std::string& dsn, const std::string& dsn_file) {
@@ -68,12 +82,19 @@ Result<Found> find(const std::string& dsn, const std::string& dsn_file) {
     return Found{std::string(trimmed(*text)), "--dsn-file " + dsn_file};
   }
   if (std::string value = environment_variable("SENTRY_DSN"); !value.empty()) {
-    return Found{std::move(value), "SENTRY_DSN"};
+    // A secret of Kubernetes made by `echo` ends in a newline.
+    return Found{std::string(trimmed(value)), "SENTRY_DSN"};
   }
-  if (auto found = look_for_sentryclirc()) return std::move(*found);
+  std::string hint;
+  if (auto found = look_for_sentryclirc(hint)) return std::move(*found);
+  if (!environment_variable("SUDO_UID").empty()) {
+    hint += ". sudo takes the variable away: sudo --preserve-env=SENTRY_DSN";
+  }
   return fail(ErrorCode::NotFound,
-              "no DSN: give --dsn, --dsn-file or SENTRY_DSN (the project's settings, \"Client "
-              "Keys (DSN)\", show it), or put it into [auth] of .sentryclirc");
+              fmt::format("no DSN: give --dsn, --dsn-file or SENTRY_DSN (the project's settings, "
+                          "\"Client Keys (DSN)\", show it), or put it into [auth] of "
+                          ".sentryclirc{}",
+                          hint));
 }
 
 }  // namespace
@@ -88,7 +109,7 @@ std::string dsn_in_sentryclirc(const std::string& text) {
     const size_t equals = content.find('=');
     if (!is_in_auth || equals == content.npos) continue;
     if (trimmed(content.substr(0, equals)) == "dsn") {
-      return std::string(trimmed(content.substr(equals + 1)));
+      return std::string(unquoted(trimmed(content.substr(equals + 1))));
     }
   }
   return "";

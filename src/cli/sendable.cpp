@@ -45,6 +45,14 @@ Result<Sendable> from_envelope(std::string text, const SendableOptions& options)
   return result;
 }
 
+tl::unexpected<Error> fail_without_use(const char* what) {
+  return fail(
+      ErrorCode::InvalidArgument,
+      std::string("this is ")
+          .append(what)
+          .append(", and --transaction-file is for V1 profiles (--link-transaction for V2)"));
+}
+
 Result<Sendable> from_profile(const std::string& text, const SendableOptions& options) {
   const auto facts = sentry::read_payload_facts(text);
   if (!facts) return tl::unexpected(facts.error());
@@ -52,6 +60,7 @@ Result<Sendable> from_profile(const std::string& text, const SendableOptions& op
                                          SENTRY_PROF_VERSION};
   Sendable result;
   if (facts->kind == sentry::PayloadKind::V2) {
+    if (!options.transaction.empty()) return fail_without_use("a V2 chunk");
     result.categories = category_of_chunk(facts->platform);
     result.body = sentry::chunk_envelope(text, *facts, envelope);
     return result;
@@ -70,7 +79,10 @@ Result<Sendable> from_profile(const std::string& text, const SendableOptions& op
 }  // namespace
 
 Result<Sendable> make_sendable(std::string text, const SendableOptions& options) {
-  if (sentry::looks_like_envelope(text)) return from_envelope(std::move(text), options);
+  if (sentry::looks_like_envelope(text)) {
+    if (!options.transaction.empty()) return fail_without_use("an envelope");
+    return from_envelope(std::move(text), options);
+  }
   return from_profile(text, options);
 }
 

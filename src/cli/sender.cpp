@@ -3,12 +3,15 @@
 #include "cli/dsn_source.h"
 #include "cli/environment.h"
 #include "cli/message.h"
+#include "os/errors.h"
 #include "os/memory_privacy.h"
 
+#include <cerrno>
 #include <random>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace sentry_prof::cli {
 
@@ -24,6 +27,14 @@ upload::UploaderOptions uploader_options(const SendingOptions& options) {
   return result;
 }
 
+// Beside us, or not there: nobody waits for it, and no proxy leads there.
+upload::CurlOptions spotlight_options(upload::CurlOptions options) {
+  options.connect_time_out_s = 2;
+  options.whole_time_out_s = 5;
+  options.passes_proxy_for_local = true;
+  return options;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, int stop_fd) {
@@ -34,7 +45,11 @@ Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, in
   upload::CurlOptions curl;
   curl.ca_file = options.ca_file;
   curl.is_cancelled = [&waiter = sender->waiter_] { return waiter.is_stopped(); };
-  auto client = upload::CurlClient::create(std::move(curl));
+  if (!options.ca_file.empty() && ::access(options.ca_file.c_str(), R_OK) != 0) {
+    return fail(ErrorCode::InvalidArgument,
+                fmt::format("--ca-file {}: {}", options.ca_file, os::describe_errno(errno)));
+  }
+  auto client = upload::CurlClient::create(curl);
   if (!client) return tl::unexpected(client.error());
   sender->client_ = std::move(*client);
   upload::HttpClient* used = sender->client_.get();
@@ -43,8 +58,14 @@ Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, in
     sender->telling_client_ = std::make_unique<TellingClient>(*used, found->dsn);
     used = sender->telling_client_.get();
   }
-  sender->client_and_spotlight_ = std::make_unique<SpotlightClient>(
-      *used, spotlight_url(environment_variable("SENTRY_SPOTLIGHT")));
+  const std::string spotlight = spotlight_url(environment_variable("SENTRY_SPOTLIGHT"));
+  if (!spotlight.empty()) {
+    auto to_spotlight = upload::CurlClient::create(spotlight_options(std::move(curl)));
+    if (!to_spotlight) return tl::unexpected(to_spotlight.error());
+    sender->to_spotlight_ = std::move(*to_spotlight);
+  }
+  sender->client_and_spotlight_ =
+      std::make_unique<SpotlightClient>(*used, sender->to_spotlight_.get(), spotlight);
   // Seeded from the kernel: clients that a server lost at one moment must not come back at one.
   std::random_device seed;
   const auto random = std::make_shared<std::mt19937_64>((uint64_t{seed()} << 32) | seed());
@@ -61,9 +82,9 @@ Result<void> Sender::open_spool(const std::string& directory) {
   return {};
 }
 
-upload::Outcome Sender::send(const Sendable& sendable) {
+upload::Outcome Sender::send(const Sendable& sendable, upload::Tries tries) {
   return uploader_->send(
-      {sendable.body, upload::content_encoding(sendable.encoding), sendable.categories});
+      {sendable.body, upload::content_encoding(sendable.encoding), sendable.categories}, tries);
 }
 
 }  // namespace sentry_prof::cli

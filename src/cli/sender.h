@@ -28,7 +28,7 @@ class Sender {
   Result<void> open_spool(const std::string& directory);
 
   // Past the spool, if there is one.
-  upload::Outcome send(const Sendable& sendable);
+  upload::Outcome send(const Sendable& sendable, upload::Tries tries);
 
   upload::Uploader& uploader() { return *uploader_; }
   const upload::ClockWaiter& waiter() const { return waiter_; }
@@ -40,7 +40,8 @@ class Sender {
 
   upload::ClockWaiter waiter_;
   std::unique_ptr<upload::CurlClient> client_;
-  std::unique_ptr<TellingClient> telling_client_;          // --verbose
+  std::unique_ptr<TellingClient> telling_client_;  // --verbose
+  std::unique_ptr<upload::CurlClient> to_spotlight_;
   std::unique_ptr<SpotlightClient> client_and_spotlight_;  // SENTRY_SPOTLIGHT
   std::unique_ptr<upload::Uploader> uploader_;
   std::optional<upload::Spool> spool_;

@@ -16,6 +16,7 @@
 #include "upload/spool_sender.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -115,8 +116,12 @@ bool ends_all(OutcomeKind kind) {
 
 class UploadRun {
  public:
-  UploadRun(const UploadCommandOptions& options, Sender& sender, Transactions transactions)
-      : options_(options), sender_(sender), transactions_(std::move(transactions)) {}
+  UploadRun(const UploadCommandOptions& options, Sender& sender, const os::SignalSet& signals,
+            Transactions transactions)
+      : options_(options),
+        sender_(sender),
+        signals_(signals),
+        transactions_(std::move(transactions)) {}
 
   int run() {
     for (const std::string& name : options_.files) {
@@ -133,10 +138,12 @@ class UploadRun {
 
  private:
   void send_file(const std::string& name) {
+    signals_.let_next_one_kill();  // a terminal or a FIFO may never end
     Prepared prepared = prepare(name, options_, transactions_);
+    signals_.hold_again();
     if (!prepared.sendable) return note(prepared.exit_code);
-    send(name, std::move(*prepared.sendable));
-    if (prepared.link) link_ = std::move(prepared.link);
+    const bool is_on_its_way = send(name, std::move(*prepared.sendable));
+    if (is_on_its_way && prepared.link) link_ = std::move(prepared.link);
   }
 
   // Behind the chunks: one transaction, linked to the last of them.
@@ -152,16 +159,43 @@ class UploadRun {
          {std::move(*envelope), upload::BodyEncoding::Identity, upload::Category::Transaction});
   }
 
-  void send(const std::string& name, Sendable sendable) {
+  // Whether it was accepted, or is in the spool.
+  bool send(const std::string& name, Sendable sendable) {
     auto packed = pack(std::move(sendable), options_.sending.compression);
-    if (!packed) return note_error(packed.error());
-    if (!sender_.spool()) return tell(name, sender_.send(*packed));
+    if (!packed) {
+      note_error(packed.error());
+      return false;
+    }
+    if (!sender_.spool()) return send_now(name, *packed);
     const auto kept = sender_.spool()->keep(packed->body, packed->encoding, packed->categories);
-    if (!kept) note_error(kept.error());
+    if (!kept) {
+      note_error(kept.error());
+      return false;
+    }
+    files_in_spool_[*kept] = name;
+    return true;
+  }
+
+  // Behind one that had all its tries and failed, the next has one: thousands of files are not to
+  // take hours to say that a server is down.
+  bool send_now(const std::string& name, const Sendable& packed) {
+    const Outcome outcome =
+        sender_.send(packed, is_failing_ ? upload::Tries::One : upload::Tries::All);
+    is_failing_ = outcome.kind == OutcomeKind::ServerFailed;
+    tell(name, outcome);
+    return outcome.kind == OutcomeKind::Accepted;
+  }
+
+  std::string name_of(const upload::SpooledEnvelope& envelope) const {
+    const auto file = files_in_spool_.find(envelope.name);
+    return file == files_in_spool_.end() ? options_.sending.spool + "/" + envelope.name
+                                         : file->second;
   }
 
   void send_spool() {
-    const auto give_up = [&](const Outcome& outcome) { tell("a kept envelope", outcome); };
+    const auto give_up = [&](const upload::SpooledEnvelope& envelope, const Outcome& outcome) {
+      tell(name_of(envelope) + " (no longer kept)", outcome);
+    };
     const auto run = upload::send_spooled(*sender_.spool(), sender_.uploader(), give_up);
     if (!run) return note_error(run.error());
     if (run->accepted > 0) {
@@ -204,10 +238,13 @@ class UploadRun {
 
   const UploadCommandOptions& options_;
   Sender& sender_;
+  const os::SignalSet& signals_;
   Transactions transactions_;
+  std::map<std::string, std::string> files_in_spool_;  // of this run, by their names there
   std::optional<sentry::ProfilerLink> link_;
   int worst_ = kDone;
   bool is_over_ = false;
+  bool is_failing_ = false;
 };
 
 int send_all(const UploadCommandOptions& options, Transactions transactions) {
@@ -229,7 +266,7 @@ int send_all(const UploadCommandOptions& options, Transactions transactions) {
       return kInputOutput;
     }
   }
-  const int exit_code = UploadRun(options, **sender, std::move(transactions)).run();
+  const int exit_code = UploadRun(options, **sender, *signals, std::move(transactions)).run();
   if (const auto taken = signals->take()) os::die_by_signal(taken->number);
   return exit_code;
 }

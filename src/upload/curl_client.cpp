@@ -147,12 +147,24 @@ void CurlClient::Impl::set_fixed_options() {
   curl().easy_setopt(handle, CURLOPT_ERRORBUFFER, error_text);
 }
 
+// The option takes the place of the variables.
+static std::string without_proxy_and_local() {
+  std::string hosts = "localhost,127.0.0.1,::1";
+  for (const char* variable : {"no_proxy", "NO_PROXY"}) {
+    if (const char* named = std::getenv(variable)) return hosts + "," + named;
+  }
+  return hosts;
+}
+
 void CurlClient::Impl::set_limits() {
   CURL* handle = easy.get();
   curl().easy_setopt(handle, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options.connect_time_out_s));
   curl().easy_setopt(handle, CURLOPT_TIMEOUT, static_cast<long>(options.whole_time_out_s));
   curl().easy_setopt(handle, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options.stall_bytes_per_s));
   curl().easy_setopt(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.stall_time_s));
+  if (options.passes_proxy_for_local) {
+    curl().easy_setopt(handle, CURLOPT_NOPROXY, without_proxy_and_local().c_str());
+  }
   curl().easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);  // time-outs of names without SIGALRM
   // A name that is still being looked up does not hold up the end (the thread is left behind).
   curl().easy_setopt(handle, CURLOPT_QUICK_EXIT, 1L);

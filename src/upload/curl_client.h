@@ -24,6 +24,8 @@ struct CurlOptions {
   uint32_t stall_time_s = 30;
   // 50 MB at 1 Mbit/s take 400 s.
   uint32_t whole_time_out_s = 600;
+  // No proxy for localhost, besides what NO_PROXY names.
+  bool passes_proxy_for_local = false;
   std::string ca_file;  // --ca-file; empty: from the environment
   // Asked several times a second while a request runs; true ends it as Cancelled. May be empty.
   std::function<bool()> is_cancelled;

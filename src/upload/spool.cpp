@@ -246,7 +246,8 @@ void Spool::make_room(uint64_t bytes) {
            limits_.max_files - std::min(files, limits_.max_files), kKeepsPerListing};
 }
 
-Result<void> Spool::keep(std::string_view body, BodyEncoding encoding, Categories categories) {
+Result<std::string> Spool::keep(std::string_view body, BodyEncoding encoding,
+                                Categories categories) {
   if (body.size() > limits_.max_file_bytes || body.size() > limits_.max_bytes) {
     return fail(
         ErrorCode::LimitExceeded,
@@ -261,15 +262,17 @@ Result<void> Spool::keep(std::string_view body, BodyEncoding encoding, Categorie
   name.checksum = checksum_of(body);
   name.categories = categories;
   name.encoding = encoding;
-  auto file =
-      os::AtomicFile::create(path_ + "/" + to_text(name), os::AtomicFile::Leftovers::Ignore);
+  std::string text = to_text(name);
+  auto file = os::AtomicFile::create(path_ + "/" + text, os::AtomicFile::Leftovers::Ignore);
   if (!file) return tl::unexpected(std::move(file.error()));
-  if (auto written = file->write(body); !written) return written;
-  auto committed = file->commit();
+  if (auto written = file->write(body); !written) return tl::unexpected(written.error());
   // There, but perhaps not for long: the caller is told that it is not kept, so it must not be
   // sent.
-  if (!committed) ::unlinkat(directory_.get(), to_text(name).c_str(), 0);
-  return committed;
+  if (auto committed = file->commit(); !committed) {
+    ::unlinkat(directory_.get(), text.c_str(), 0);
+    return tl::unexpected(committed.error());
+  }
+  return text;
 }
 
 std::optional<SpooledEnvelope> Spool::take(const Entry& entry) {

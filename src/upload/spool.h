@@ -55,9 +55,10 @@ class Spool {
   // they put there would be sent with our key. NotFound, Io with the path and the next step.
   static Result<Spool> open(const std::string& directory, SpoolLimits limits = {});
 
-  // Keeps an envelope: on disk when this returns. The oldest are dropped first where the limits ask
-  // for it. LimitExceeded if it is larger than max_file_bytes by itself; Io if the disk refuses.
-  Result<void> keep(std::string_view body, BodyEncoding encoding, Categories categories);
+  // Keeps an envelope and returns its name: on disk when this returns. The oldest are dropped first
+  // where the limits ask for it. LimitExceeded if it is larger than max_file_bytes by itself; Io if
+  // the disk refuses.
+  Result<std::string> keep(std::string_view body, BodyEncoding encoding, Categories categories);
 
   // Lists what is there now, for take_next(). Io if the directory cannot be read.
   Result<void> rewind();

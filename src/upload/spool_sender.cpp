@@ -24,7 +24,7 @@ bool may_be_of_one(const Outcome& outcome) {
 
 class Sending {
  public:
-  Sending(Spool& spool, Uploader& uploader, const std::function<void(const Outcome&)>& give_up)
+  Sending(Spool& spool, Uploader& uploader, const GiveUp& give_up)
       : spool_(spool), uploader_(uploader), give_up_(give_up) {}
 
   // Until a walk over the spool finds nothing more to send: what came meanwhile is sent, too.
@@ -65,7 +65,7 @@ class Sending {
     if (!is_final(outcome.kind)) return skip(envelope.name, outcome);
     is_in_doubt_ = false;
     ++(outcome.kind == OutcomeKind::Accepted ? run_.accepted : run_.given_up);
-    if (outcome.kind != OutcomeKind::Accepted) give_up_(outcome);
+    if (outcome.kind != OutcomeKind::Accepted) give_up_(envelope, outcome);
     if (auto ok = spool_.remove(std::move(envelope)); !ok) run_.error = ok.error();
     return true;
   }
@@ -83,7 +83,7 @@ class Sending {
 
   Spool& spool_;
   Uploader& uploader_;
-  const std::function<void(const Outcome&)>& give_up_;
+  const GiveUp& give_up_;
   std::vector<std::string> skipped_;
   SpoolRun run_;
   bool is_in_doubt_ = false;  // whether it is the server or the envelope that fails
@@ -91,8 +91,7 @@ class Sending {
 
 }  // namespace
 
-Result<SpoolRun> send_spooled(Spool& spool, Uploader& uploader,
-                              const std::function<void(const Outcome&)>& give_up) {
+Result<SpoolRun> send_spooled(Spool& spool, Uploader& uploader, const GiveUp& give_up) {
   return Sending(spool, uploader, give_up).run();
 }
 

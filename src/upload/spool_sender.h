@@ -27,7 +27,7 @@ struct SpoolRun {
 // others up only if the next one, tried once, fails too. `give_up` is told of each envelope that
 // the server refused for good. Where the disk refuses to let go of an
 // envelope, the rest goes on. An error is returned where nothing can be listed.
-Result<SpoolRun> send_spooled(Spool& spool, Uploader& uploader,
-                              const std::function<void(const Outcome&)>& give_up);
+using GiveUp = std::function<void(const SpooledEnvelope&, const Outcome&)>;
+Result<SpoolRun> send_spooled(Spool& spool, Uploader& uploader, const GiveUp& give_up);
 
 }  // namespace sentry_prof::upload

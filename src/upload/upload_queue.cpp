@@ -3,6 +3,7 @@
 #include "os/clock.h"
 #include "upload/spool_sender.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <system_error>
@@ -160,7 +161,8 @@ bool UploadQueue::send_memory_round() {
 
 bool UploadQueue::send_spool_round() {
   const auto run =
-      send_spooled(*sending_, uploader_, [this](const Outcome& outcome) { note(outcome); });
+      send_spooled(*sending_, uploader_,
+                   [this](const SpooledEnvelope&, const Outcome& outcome) { note(outcome); });
   if (!run) {
     note_error(run.error());
     return false;
@@ -196,13 +198,26 @@ bool UploadQueue::wait_for_work() {
   return has_work;
 }
 
+// With jitter: hosts that lost a server at one moment must not come back at one. What a person has
+// to mend, a key or an address, is not asked about each half minute of a night.
+uint64_t UploadQueue::next_pause_ns() {
+  const bool is_for_people =
+      figures_.trouble && !is_worth_retrying(figures_.trouble->kind) && !is_ending_;
+  pauses_ = is_for_people ? std::min(pauses_ * 2, kMostPauses) : 1;
+  const uint64_t pause_ns = options_.pause_ns * pauses_;
+  return pause_ns / 2 + jitter_() % (pause_ns / 2 + 1);
+}
+
 void UploadQueue::run() {
   while (wait_for_work()) {
-    if (send_round()) continue;
+    if (send_round()) {
+      pauses_ = 1;
+      continue;
+    }
     std::unique_lock lock(mutex_);
     if (is_ending_) break;
     // A new envelope is no reason to try earlier; the end is.
-    changed_.wait_for(lock, std::chrono::nanoseconds(options_.pause_ns),
+    changed_.wait_for(lock, std::chrono::nanoseconds(next_pause_ns()),
                       [this] { return is_ending_; });
     has_news_ = true;
   }

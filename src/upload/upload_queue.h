@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,7 +37,8 @@ struct QueueOptions {
   // An hour of packed chunks of one busy process.
   size_t max_bytes = 64 * 1024 * 1024;
   size_t max_envelopes = 1000;
-  // Between the last try of an envelope and the first of its next round.
+  // Between the last try of an envelope and the first of its next round, at most; up to kMostPauses
+  // times as long where the DSN or the address is wrong.
   uint64_t pause_ns = 30'000'000'000;
 };
 
@@ -94,6 +96,7 @@ class UploadQueue {
       : uploader_(uploader), stop_(stop), options_(options), events_(std::move(events)) {}
   void run();
   bool wait_for_work();
+  uint64_t next_pause_ns();
   bool keep(const QueuedEnvelope& envelope);
   bool send_round();
   Outcome send(const QueuedEnvelope& envelope);
@@ -112,8 +115,11 @@ class UploadQueue {
   const StopEvent& stop_;
   QueueOptions options_;
   QueueEvents events_;
-  std::optional<Spool> keeping_;     // put()'s
-  std::optional<Spool> sending_;     // the thread's
+  std::optional<Spool> keeping_;  // put()'s
+  std::optional<Spool> sending_;  // the thread's
+  static constexpr uint64_t kMostPauses = 20;
+  uint64_t pauses_ = 1;
+  std::mt19937_64 jitter_{std::random_device()()};
   std::optional<OutcomeKind> told_;  // the thread's
   bool is_spool_failing_ = false;    // put()'s
 

@@ -62,7 +62,8 @@ struct Fixture {
     options.longest_limit_wait_ns = 0;
     Uploader uploader(*Dsn::parse("http://key@localhost/1"), client, waiter, options,
                       [] { return uint64_t{0}; });
-    auto run = send_spooled(spool, uploader, [this](const Outcome&) { ++given_up; });
+    auto run = send_spooled(spool, uploader,
+                            [this](const SpooledEnvelope&, const Outcome&) { ++given_up; });
     REQUIRE(run);
     return std::move(*run);
   }

@@ -91,11 +91,22 @@ class StalledUpload {
                   const std::map<std::string, std::string>& environment) const {
     std::vector<std::string> arguments = {"upload"};
     for (const std::string& option : dsn_options) arguments.push_back(filled(option));
-    arguments.push_back(golden("v2"));
+    arguments.push_back(copy_for_all(golden("v2")));
     Command result = sentry_prof_in(directory_, arguments);
+    result.arguments.front() = copy_for_all(sentry_prof_path());
     for (const auto& [name, value] : environment) result.environment[name] = filled(value);
     result.arguments.insert(result.arguments.begin(), before.begin(), before.end());
     return result;
+  }
+
+  // The build directory may lie where other users cannot look.
+  std::string copy_for_all(const std::string& file) const {
+    namespace fs = std::filesystem;
+    fs::permissions(directory_.path(), fs::perms(0755));
+    const std::string copy = directory_.file(fs::path(file).filename());
+    fs::copy_file(file, copy);
+    fs::permissions(copy, fs::perms(0755));
+    return copy;
   }
 
   SentryServer server_;

@@ -93,6 +93,6 @@ TEST_CASE("No stack is read beyond the usual limit of a stack, and none beyond a
   CHECK(read_all(kSecond_ns) == kMaxLiveStack_bytes);
   size_t whole = 0;
   for (int i = 0; i < 100; ++i) whole += read_all(kSecond_ns) == kMaxLiveStack_bytes;
-  CHECK(whole == 31);  // 256 MiB in all
+  CHECK(whole == 63);  // 512 MiB in all
   CHECK(read_all(2 * kSecond_ns) == kMaxLiveStack_bytes);
 }

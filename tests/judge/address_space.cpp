@@ -1,5 +1,6 @@
 #include "address_space.h"
 
+#include "elf/function_starts.h"
 #include "symbols/symbol_names.h"
 #include "target/proc.h"
 
@@ -38,6 +39,15 @@ std::string AddressSpace::image_name(unwind::ImageId image) const {
   return loaded->path().substr(loaded->path().rfind('/') + 1);
 }
 
+// By unwind information. What has neither name nor unwind information is one class of an image:
+// there are dozens of such pieces in crti.o and crtbegin.o.
+std::string AddressSpace::nameless(const target::LoadedImage* image, LinkAddress pc) {
+  if (image == nullptr) return fmt::format("{:#x}", pc.value);
+  const auto starts = image->function_starts();
+  const auto start = starts ? starts->start_at(pc) : std::nullopt;
+  return start ? fmt::format("fn_{:#x}", start->value) : "(no name, no CFI)";
+}
+
 std::vector<std::string> AddressSpace::functions_of(const std::vector<Place>& sorted_places) const {
   std::vector<std::string> names;
   for (size_t begin = 0; begin < sorted_places.size();) {
@@ -51,7 +61,7 @@ std::vector<std::string> AddressSpace::functions_of(const std::vector<Place>& so
                               : std::vector<std::optional<std::string>>(addresses.size());
     for (size_t i = 0; i < addresses.size(); ++i) {
       names.push_back(fmt::format("{}:{}", image_name(image),
-                                  found[i] ? *found[i] : fmt::format("{:#x}", addresses[i].value)));
+                                  found[i] ? *found[i] : nameless(loaded.get(), addresses[i])));
     }
     begin += addresses.size();
   }

@@ -32,10 +32,11 @@ class AddressSpace {
     auto operator<=>(const Place&) const = default;
   };
   Place place_of(uint64_t runtime_pc) const;
-  // The image's name and the function that holds each place, or the offset where none does.
+  // The image's name and the function that holds each place.
   std::vector<std::string> functions_of(const std::vector<Place>& sorted_places) const;
 
  private:
+  static std::string nameless(const target::LoadedImage* image, LinkAddress pc);
   std::string image_name(unwind::ImageId image) const;
 
   std::unique_ptr<target::ImageOpener> opener_;

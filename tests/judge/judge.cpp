@@ -17,6 +17,9 @@ struct SignalFrame {
   ucontext_t context;
 };
 
+// Instructions from the first that is described as the place it leads to.
+constexpr uint64_t kLongestJump = 48;
+
 bool changes_code(const user_regs_struct& at_call) {
   switch (at_call.rax) {
     case SYS_mmap:
@@ -44,6 +47,7 @@ Judge::Judge(const std::vector<std::string>& command, Limits limits)
 }
 
 void Judge::begin_image() {
+  settle_waiting(true);
   code_.clear();
   stack_.clear();
   space_.reload(tracee_.pid());
@@ -54,6 +58,7 @@ void Judge::begin_image() {
 void Judge::run() {
   judge();
   while (!has_ended_ && verdicts_.judged() < limits_.max_judged) step();
+  settle_waiting(true);
   if (!has_ended_) tracee_.kill();
 }
 
@@ -83,7 +88,10 @@ void Judge::on_stepped(const user_regs_struct& before, int delivered) {
   const user_regs_struct& now = tracee_.registers();
   const auto& callers = shadow_.callers();
   stack_.refresh(now.rsp, callers.empty() ? 0 : callers.back().slot);
-  if (delivered != 0 && is_handler_entry(before, delivered)) return judge();
+  if (delivered != 0 && is_handler_entry(before, delivered)) {
+    settle_waiting(true);
+    return judge();
+  }
   const Instruction instruction = code_.at(before.rip);
   // A fault, or a signal that came first: nothing was run. A loop of rep is one instruction.
   if (now.rip == before.rip && now.rsp == before.rsp) return;
@@ -95,6 +103,7 @@ void Judge::on_stepped(const user_regs_struct& before, int delivered) {
                    .pc = now.rip,
                    .sp = now.rsp,
                    .is_signal_return = is_syscall && before.rax == SYS_rt_sigreturn});
+  settle_waiting(false);
   if (is_syscall && changes_code(before)) {
     space_.reload(tracee_.pid());
     code_.clear();
@@ -129,6 +138,8 @@ bool Judge::is_handler_entry(const user_regs_struct& before, int signal) {
       {.sp = now.rsp,
        .restorer = frame.restorer,
        .interrupted_pc = static_cast<uint64_t>(saved[REG_RIP]),
+       .saved_pc_at =
+           now.rsp + offsetof(SignalFrame, context.uc_mcontext.gregs) + REG_RIP * sizeof(greg_t),
        .interrupted_sp = before.rsp,
        .alternate = has_alternate ? StackRegion{low, low + alternate.ss_size} : StackRegion{}});
   return true;
@@ -140,6 +151,7 @@ void Judge::judge() {
   const unwind::Registers registers = walk_registers(tracee_.registers());
   if (judge_with(registers, false)) return;
   stack_.refresh_all(tracee_.registers().rsp);
+  shadow_.reread_interrupted();
   judge_with(registers, true);
 }
 
@@ -154,8 +166,43 @@ bool Judge::judge_with(const unwind::Registers& registers, bool is_final) {
   if (!is_final) return false;
   const size_t before = comparison.frame == 0 ? 0 : comparison.frame - 1;
   const uint64_t culprit = before == 0 ? now.rip : space_.runtime_pc(walk.frames[before]);
-  verdicts_.add(comparison, space_.place_of(culprit), now.rip, space_);
+  Waiting waiting{.comparison = comparison,
+                  .culprit = space_.place_of(culprit),
+                  .leaf_pc = now.rip,
+                  .step = steps_,
+                  .frames = {}};
+  for (const unwind::WalkedFrame& frame : walk.frames) {
+    waiting.frames.push_back(space_.runtime_pc(frame));
+  }
+  waiting_.push_back(std::move(waiting));
   return false;
+}
+
+// libc describes the last instructions of longjmp and swapcontext as if the jump had been made: the
+// caller is the place where it leads. Whether a walk that disagrees is of that kind is known a few
+// instructions later: control is where the walk said, its callers are those of the walk, and
+// neither a call nor a return went there.
+void Judge::settle_waiting(bool is_last_chance) {
+  if (waiting_.empty()) return;
+  const bool is_over = is_last_chance || shadow_.last_move() != ShadowStack::Move::Other;
+  for (Waiting& walk : waiting_) {
+    const bool is_too_old = steps_ - walk.step > kLongestJump;
+    const bool has_arrived = !is_over && has_arrived_at(walk.frames);
+    if (!has_arrived && !is_over && !is_too_old) continue;
+    if (has_arrived) walk.comparison.difference = Difference::AheadOfJump;
+    verdicts_.add(walk.comparison, walk.culprit, walk.leaf_pc, space_);
+    walk.is_settled = true;
+  }
+  std::erase_if(waiting_, [](const Waiting& walk) { return walk.is_settled; });
+}
+
+bool Judge::has_arrived_at(std::span<const uint64_t> frames) const {
+  const auto& callers = shadow_.callers();
+  if (frames.size() != callers.size() + 2 || frames[1] != tracee_.registers().rip) return false;
+  for (size_t i = 0; i < callers.size(); ++i) {
+    if (frames[2 + i] != callers[callers.size() - 1 - i].pc) return false;
+  }
+  return true;
 }
 
 unwind::Registers Judge::walk_registers(const user_regs_struct& r) {

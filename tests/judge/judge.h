@@ -8,6 +8,7 @@
 #include "verdicts.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,21 @@ class Judge {
   void on_stepped(const user_regs_struct& before, int delivered);
   bool is_handler_entry(const user_regs_struct& before, int signal);
   void judge();
+  void settle_waiting(bool is_last_chance);
+  bool has_arrived_at(std::span<const uint64_t> frames) const;
   bool judge_with(const unwind::Registers& registers, bool is_final);
   bool trap_was_sent() const;
   static unwind::Registers walk_registers(const user_regs_struct& registers);
+
+  // A walk that disagrees, until it is known what the code was about to do.
+  struct Waiting {
+    Comparison comparison;
+    AddressSpace::Place culprit;
+    uint64_t leaf_pc = 0;
+    uint64_t step = 0;
+    std::vector<uint64_t> frames;  // runtime pcs, leaf first
+    bool is_settled = false;
+  };
 
   Limits limits_;
   Tracee tracee_;
@@ -50,6 +63,7 @@ class Judge {
   AddressSpace space_;
   unwind::Unwinder unwinder_;
   Verdicts verdicts_;
+  std::vector<Waiting> waiting_;
   uint64_t steps_ = 0;
   int pending_signal_ = 0;
   int wait_status_ = 0;

@@ -1,6 +1,7 @@
 #include "shadow_stack.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sentry_prof::judge {
 
@@ -12,6 +13,7 @@ void ShadowStack::on_exec(uint64_t sp) {
 }
 
 void ShadowStack::on_step(const Step& step) {
+  last_move_ = Move::Other;
   if (step.is_signal_return) return_from_signal(step.sp);
   if (!regions_[region_].holds(step.sp)) change_region(step.sp);
   const Instruction call = step.instruction;
@@ -26,6 +28,7 @@ void ShadowStack::on_step(const Step& step) {
 }
 
 void ShadowStack::push_call(const Step& step) {
+  last_move_ = Move::Call;
   while (!callers_.empty() && callers_.back().region == region_ &&
          callers_.back().slot <= step.sp) {
     callers_.pop_back();
@@ -46,7 +49,10 @@ void ShadowStack::drop_passed(const Step& step) {
       top.is_lifted = true;
       return;
     }
-    if (is_popped_now && is_return && step.pc != top.pc) ++odd_returns_;
+    if (is_popped_now && is_return) {
+      if (step.pc == top.pc) last_move_ = Move::Return;
+      if (step.pc != top.pc) ++odd_returns_;
+    }
     callers_.pop_back();
   }
 }
@@ -78,9 +84,16 @@ void ShadowStack::on_signal(const SignalDelivery& signal) {
   }
   callers_.push_back({.slot = signal.sp + 8,
                       .pc = signal.interrupted_pc,
+                      .saved_pc_at = signal.saved_pc_at,
                       .region = region_,
                       .is_interrupted = true});
   callers_.push_back({.slot = signal.sp, .pc = signal.restorer, .region = region_});
+}
+
+void ShadowStack::reread_interrupted() {
+  for (Caller& caller : callers_) {
+    if (caller.is_interrupted) caller.pc = read_word_(caller.saved_pc_at);
+  }
 }
 
 void ShadowStack::return_from_signal(uint64_t sp) {
@@ -104,8 +117,15 @@ void ShadowStack::change_region(uint64_t sp) {
     callers_.erase(below.base(), callers_.end());
     return;
   }
-  left_behind_[from] = std::move(callers_);
-  callers_ = std::move(left_behind_[region_]);
+  left_behind_[from] = std::exchange(callers_, {});
+  const auto known = left_behind_.find(region_);
+  if (known != left_behind_.end()) {
+    callers_ = std::move(known->second);
+    left_behind_.erase(known);
+  } else if (const uint64_t first = read_word_(sp); first != 0) {
+    // A new stack, laid out by hand: where its first function is to return (makecontext).
+    callers_.push_back({.slot = sp, .pc = first, .region = region_});
+  }
 }
 
 size_t ShadowStack::region_of(uint64_t sp) {

@@ -32,6 +32,7 @@ struct SignalDelivery {
   uint64_t sp = 0;              // of the handler; the restorer's address lies there
   uint64_t restorer = 0;        // where the handler returns to
   uint64_t interrupted_pc = 0;  // as the frame has it
+  uint64_t saved_pc_at = 0;     // where it has it
   uint64_t interrupted_sp = 0;
   StackRegion alternate;  // sigaltstack's, or empty
 };
@@ -39,8 +40,9 @@ struct SignalDelivery {
 class ShadowStack {
  public:
   struct Caller {
-    uint64_t slot = 0;  // where the return address lies; of an interrupted frame, its place
-    uint64_t pc = 0;    // runtime; a return address, or exact where a signal interrupted
+    uint64_t slot = 0;         // where the return address lies; of an interrupted frame, its place
+    uint64_t pc = 0;           // runtime; a return address, or exact where a signal interrupted
+    uint64_t saved_pc_at = 0;  // of an interrupted frame: where the kernel will read its pc again
     size_t region = 0;
     bool is_interrupted = false;
     bool is_lifted = false;  // the return address was popped into a register
@@ -54,6 +56,12 @@ class ShadowStack {
   void on_exec(uint64_t sp);
   void on_step(const Step& step);
   void on_signal(const SignalDelivery& signal);
+  // A handler may have written another pc into its frame: the code goes on there.
+  void reread_interrupted();
+
+  // What the last step was. A jump to another place of the stack is neither.
+  enum class Move : uint8_t { Other, Call, Return };
+  Move last_move() const { return last_move_; }
 
   // Outermost first.
   const std::vector<Caller>& callers() const { return callers_; }
@@ -76,6 +84,7 @@ class ShadowStack {
   std::vector<StackRegion> regions_;
   size_t region_ = 0;
   std::map<size_t, std::vector<Caller>> left_behind_;  // by region: of stacks that may come back
+  Move last_move_ = Move::Other;
   uint64_t odd_returns_ = 0;
   uint64_t stack_changes_ = 0;
 };

@@ -48,10 +48,13 @@ std::optional<Options> parse(int count, char** words) {
   return options;
 }
 
-// Walks that end where the copied stack does are right, but not complete.
+// Walks that end where the copied stack does are right, but not complete. Those ahead of a jump are
+// what libc says of its own code.
 double right_percent(const Verdicts& verdicts) {
   if (verdicts.judged() == 0) return 0;
-  return 100.0 * static_cast<double>(verdicts.agreeing() + verdicts.on_other_stack()) /
+  return 100.0 *
+         static_cast<double>(verdicts.agreeing() + verdicts.on_other_stack() +
+                             verdicts.ahead_of_jump()) /
          static_cast<double>(verdicts.judged());
 }
 
@@ -61,12 +64,13 @@ void report(const Judge& judge, double seconds) {
     fmt::print("{}\n", line);
   }
   fmt::print(
-      "{{\"judged\": {}, \"agreeing\": {}, \"on_another_stack\": {}, \"disagreeing\": {}, "
+      "{{\"judged\": {}, \"agreeing\": {}, \"on_another_stack\": {}, \"ahead_of_a_jump\": {}, "
+      "\"disagreeing\": {}, "
       "\"steps\": {}, \"odd_returns\": {}, \"stack_changes\": {}, \"wait_status\": {}, "
       "\"seconds\": {:.3f}}}\n",
-      verdicts.judged(), verdicts.agreeing(), verdicts.on_other_stack(), verdicts.disagreeing(),
-      judge.steps(), judge.shadow().odd_returns(), judge.shadow().stack_changes(),
-      judge.wait_status(), seconds);
+      verdicts.judged(), verdicts.agreeing(), verdicts.on_other_stack(), verdicts.ahead_of_jump(),
+      verdicts.disagreeing(), judge.steps(), judge.shadow().odd_returns(),
+      judge.shadow().stack_changes(), judge.wait_status(), seconds);
 }
 
 int run(const Options& options) {

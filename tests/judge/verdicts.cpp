@@ -13,6 +13,8 @@ std::string name_of(Difference difference, unwind::WalkEnd end) {
       return "none";
     case Difference::OtherStack:
       return "on another stack";
+    case Difference::AheadOfJump:
+      return "ahead of a jump";
     case Difference::EndedEarly:
       return fmt::format("ended early: {}", unwind::name_of(end));
     case Difference::WrongFrame:
@@ -73,12 +75,18 @@ Comparison compare(const unwind::Walk& walk, std::span<const ShadowStack::Caller
 
 void Verdicts::add(const Comparison& comparison, AddressSpace::Place culprit, uint64_t leaf_pc,
                    const AddressSpace& space) {
-  ++(comparison.difference == Difference::OtherStack ? on_other_stack_ : disagreeing_);
+  ++count_of(comparison.difference);
   Class& entry = classes_[{culprit, comparison.difference, comparison.end}];
   if (entry.count++ == 0) {
     entry.example = {leaf_pc, comparison, described(space.place_of(comparison.expected), space),
                      described(space.place_of(comparison.got), space)};
   }
+}
+
+uint64_t& Verdicts::count_of(Difference difference) {
+  if (difference == Difference::OtherStack) return on_other_stack_;
+  if (difference == Difference::AheadOfJump) return ahead_of_jump_;
+  return disagreeing_;
 }
 
 std::vector<std::string> Verdicts::classes(const AddressSpace& space, size_t limit) const {

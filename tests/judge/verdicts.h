@@ -16,10 +16,11 @@ namespace sentry_prof::judge {
 
 enum class Difference : uint8_t {
   None,
-  OtherStack,  // right as far as the stack that was copied goes, and the walk says that it ended
-               // outside: behind a signal handler on a stack of its own
-  EndedEarly,  // all frames right, but callers are missing
-  WrongFrame,  // a frame that is no caller
+  OtherStack,   // right as far as the stack that was copied goes, and the walk says that it ended
+                // outside: behind a signal handler on a stack of its own
+  AheadOfJump,  // describes the place that longjmp or swapcontext is about to go to
+  EndedEarly,   // all frames right, but callers are missing
+  WrongFrame,   // a frame that is no caller
   WentPastRoot,
   NoRoot,  // all frames right and none missing, but the walk does not say that it is complete
 };
@@ -49,9 +50,10 @@ class Verdicts {
   void add(const Comparison& comparison, AddressSpace::Place culprit, uint64_t leaf_pc,
            const AddressSpace& space);
 
-  uint64_t judged() const { return agreeing_ + on_other_stack_ + disagreeing_; }
+  uint64_t judged() const { return agreeing_ + on_other_stack_ + ahead_of_jump_ + disagreeing_; }
   uint64_t agreeing() const { return agreeing_; }
   uint64_t on_other_stack() const { return on_other_stack_; }
+  uint64_t ahead_of_jump() const { return ahead_of_jump_; }
   uint64_t disagreeing() const { return disagreeing_; }
 
   // One line a class, the most frequent first.
@@ -69,8 +71,11 @@ class Verdicts {
     Example example;
   };
 
+  uint64_t& count_of(Difference difference);
+
   uint64_t agreeing_ = 0;
   uint64_t on_other_stack_ = 0;
+  uint64_t ahead_of_jump_ = 0;
   uint64_t disagreeing_ = 0;
   std::map<Key, Class> classes_;  // by instruction
 };

@@ -45,7 +45,8 @@ void ShadowStack::drop_passed(const Step& step) {
     if (top.region != region_ || top.slot >= step.sp) return;
     const bool is_return = step.instruction.kind == InstructionKind::Return;
     const bool is_popped_now = step.sp == top.slot + 8 && step.sp_before == top.slot;
-    if (is_popped_now && !is_return && !top.is_interrupted && step.pc != top.pc) {
+    if (is_popped_now && !is_return && !top.is_interrupted && step.pc != top.pc &&
+        read_word_(top.slot) == top.pc) {
       top.is_lifted = true;
       return;
     }

@@ -158,12 +158,13 @@ void Judge::judge() {
 bool Judge::judge_with(const unwind::Registers& registers, bool is_final) {
   const user_regs_struct& now = tracee_.registers();
   const unwind::Walk walk = unwinder_.walk(registers, stack_.snapshot(now.rsp), space_.modules());
-  const Comparison comparison = compare(walk, shadow_.callers(), now.rip, space_);
+  Comparison comparison = compare(walk, shadow_.callers(), now.rip, space_);
   if (comparison.difference == Difference::None) {
     verdicts_.add_agreement();
     return true;
   }
   if (!is_final) return false;
+  if (was_rewritten(comparison)) comparison.difference = Difference::Rewritten;
   const size_t before = comparison.frame == 0 ? 0 : comparison.frame - 1;
   const uint64_t culprit = before == 0 ? now.rip : space_.runtime_pc(walk.frames[before]);
   Waiting waiting{.comparison = comparison,
@@ -194,6 +195,12 @@ void Judge::settle_waiting(bool is_last_chance) {
     walk.is_settled = true;
   }
   std::erase_if(waiting_, [](const Waiting& walk) { return walk.is_settled; });
+}
+
+bool Judge::was_rewritten(const Comparison& comparison) const {
+  const auto& callers = shadow_.callers();
+  if (comparison.difference != Difference::WrongFrame || comparison.frame == 0) return false;
+  return stack_.word_at(callers[callers.size() - comparison.frame].slot) == comparison.got;
 }
 
 bool Judge::has_arrived_at(std::span<const uint64_t> frames) const {

@@ -40,6 +40,7 @@ class Judge {
   bool is_handler_entry(const user_regs_struct& before, int signal);
   void judge();
   void settle_waiting(bool is_last_chance);
+  bool was_rewritten(const Comparison& comparison) const;
   bool has_arrived_at(std::span<const uint64_t> frames) const;
   bool judge_with(const unwind::Registers& registers, bool is_final);
   bool trap_was_sent() const;

@@ -15,6 +15,8 @@ std::string name_of(Difference difference, unwind::WalkEnd end) {
       return "on another stack";
     case Difference::AheadOfJump:
       return "ahead of a jump";
+    case Difference::Rewritten:
+      return "return address rewritten";
     case Difference::EndedEarly:
       return fmt::format("ended early: {}", unwind::name_of(end));
     case Difference::WrongFrame:
@@ -85,7 +87,9 @@ void Verdicts::add(const Comparison& comparison, AddressSpace::Place culprit, ui
 
 uint64_t& Verdicts::count_of(Difference difference) {
   if (difference == Difference::OtherStack) return on_other_stack_;
-  if (difference == Difference::AheadOfJump) return ahead_of_jump_;
+  const bool is_ahead =
+      difference == Difference::AheadOfJump || difference == Difference::Rewritten;
+  if (is_ahead) return ahead_of_jump_;
   return disagreeing_;
 }
 

@@ -19,6 +19,8 @@ enum class Difference : uint8_t {
   OtherStack,   // right as far as the stack that was copied goes, and the walk says that it ended
                 // outside: behind a signal handler on a stack of its own
   AheadOfJump,  // describes the place that longjmp or swapcontext is about to go to
+  Rewritten,    // gives what lies where the return address did: the code itself has changed it, and
+                // goes there (exceptions)
   EndedEarly,   // all frames right, but callers are missing
   WrongFrame,   // a frame that is no caller
   WentPastRoot,

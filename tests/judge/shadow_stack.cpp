@@ -119,14 +119,26 @@ void ShadowStack::change_region(uint64_t sp) {
     return;
   }
   left_behind_[from] = std::exchange(callers_, {});
-  const auto known = left_behind_.find(region_);
-  if (known != left_behind_.end()) {
+  if (const auto known = left_behind_.find(region_); known != left_behind_.end()) {
     callers_ = std::move(known->second);
     left_behind_.erase(known);
-  } else if (const uint64_t first = read_word_(sp); first != 0) {
-    // A new stack, laid out by hand: where its first function is to return (makecontext).
+    if (!drop_stale(sp)) return;
+  }
+  // A new stack, laid out by hand: where its first function is to return (makecontext).
+  if (const uint64_t first = read_word_(sp); first != 0) {
     callers_.push_back({.slot = sp, .pc = first, .region = region_});
   }
+}
+
+// What is known of a stack that was left may be of one that ended, where another lies by now: true.
+bool ShadowStack::drop_stale(uint64_t sp) {
+  while (!callers_.empty() && callers_.back().slot < sp) callers_.pop_back();
+  const auto is_stale = [&](const Caller& caller) {
+    return !caller.is_interrupted && read_word_(caller.slot) != caller.pc;
+  };
+  const bool is_another = std::any_of(callers_.begin(), callers_.end(), is_stale);
+  if (is_another) callers_.clear();
+  return is_another;
 }
 
 size_t ShadowStack::region_of(uint64_t sp) {

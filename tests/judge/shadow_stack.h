@@ -74,6 +74,7 @@ class ShadowStack {
   void push_call(const Step& step);
   void return_from_signal(uint64_t sp);
   void change_region(uint64_t sp);
+  bool drop_stale(uint64_t sp);
   void drop_passed(const Step& step);
   bool settle_lifted(const Step& step);
   size_t region_of(uint64_t sp);

@@ -188,6 +188,20 @@ TEST_CASE("a coroutine has callers of its own") {
   CHECK(thread.callers() == Pcs{0x600, 0x505});
 }
 
+TEST_CASE("a coroutine in the place of one that ended begins anew") {
+  Thread thread;
+  const uint64_t sp = thread.sp();
+  thread.store(0x38000, 0x600);
+  thread.jump(0x500, 0x38000);
+  thread.call(0x700);
+  const uint64_t inside = thread.sp();
+  thread.jump(0x210, sp);
+  thread.store(inside, 0);
+  thread.store(0x38000, 0x660);
+  thread.jump(0x500, 0x38000);
+  CHECK(thread.callers() == Pcs{0x660});
+}
+
 TEST_CASE("calls are recognised with their length") {
   CHECK(decoded({0xe8, 1, 2, 3, 4}).length == 5);
   CHECK(decoded({0xff, 0xd0}).length == 2);                     // call *%rax

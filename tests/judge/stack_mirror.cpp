@@ -16,8 +16,8 @@ void StackMirror::clear() {
 
 void StackMirror::refresh(uint64_t sp, uint64_t slot) {
   if (!holds(sp)) move_to(sp);
-  if (until_whole_-- == 0) return refresh_all(sp);
   if (bytes_ == nullptr) return;
+  if (high_ - sp <= kSmallStack_bytes || until_whole_-- == 0) return refresh_all(sp);
   const uint64_t near_end = std::min(sp + kWindow_bytes, high_);
   if (slot < near_end || slot >= high_) return read(sp, std::min(near_end + 64, high_));
   const uint64_t far_begin = std::max(near_end, slot - kWindow_bytes);

@@ -9,10 +9,10 @@
 
 namespace sentry_prof::judge {
 
-// Reading 64 KiB at every step would take most of the time. Of what a walk reads, one instruction
-// can only change the innermost frame: what lies at its stack pointer, and the saved registers and
-// return address at its other end. So these two windows are read at each step, and the whole stack
-// now and then, or where a walk disagreed.
+// A small stack is read whole at each step. Of a large one that would take most of the time, and of
+// what a walk reads, one instruction can only change the innermost frame: what lies at its stack
+// pointer, and the saved registers and return address at its other end. So these two windows are
+// read at each step, and the whole stack now and then, or where a walk disagreed.
 class StackMirror {
  public:
   explicit StackMirror(const Tracee& tracee) : tracee_(tracee) {}
@@ -31,6 +31,8 @@ class StackMirror {
   unwind::StackSnapshot snapshot(uint64_t sp) const;
 
  private:
+  // Below that, reading costs a few per cent of a step.
+  static constexpr uint64_t kSmallStack_bytes = 16u << 10;
   static constexpr uint64_t kWindow_bytes = 512;
   static constexpr uint64_t kMaxMirrored_bytes = 64u << 20;
   static constexpr unsigned kWholeEvery = 8192;

@@ -29,9 +29,14 @@ struct CfiTable::Impl {
         eh_frame(frame_section(*sections, sections->eh_frame), table_of(*sections)),
         debug_frame(frame_section(*sections, sections->debug_frame, false), std::nullopt) {}
 
-  bool is_start_code(LinkAddress pc) const {
+  // Where _start does have an FDE, what follows it is another function.
+  bool is_start_code(LinkAddress pc) {
     const LinkAddress entry = sections->entry;
-    return entry.value != 0 && pc >= entry && pc.value - entry.value < kStartCodeBytes;
+    const bool is_near =
+        entry.value != 0 && pc >= entry && pc.value - entry.value < kStartCodeBytes;
+    Row row;
+    return is_near && eh_frame.row_at(entry.value, row) == RowStatus::NoCfi &&
+           debug_frame.row_at(entry.value, row) == RowStatus::NoCfi;
   }
 
   std::shared_ptr<const CfiSections> sections;

@@ -316,6 +316,12 @@ TEST_CASE(".eh_frame is asked first, then .debug_frame") {
   CHECK(begins == std::vector<uint64_t>{0x1000, 0x1100, 0x1000, 0x1100, 0x1200});
 }
 
+TEST_CASE("what follows an entry point that has an FDE is another function, and no root") {
+  elf::CfiSections sections = ThreeFdes().builder.sections();
+  sections.entry = {0x11f0};
+  CHECK(cfa_offset_at(CfiTable(sections), 0x1200) == kNoCfi);
+}
+
 TEST_CASE("up to 63 bytes behind the entry point is the root, unless CFI says otherwise") {
   FrameBuilder builder;
   builder.cie();

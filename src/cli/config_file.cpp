@@ -2,6 +2,7 @@
 
 #include "cli/dsn_source.h"
 #include "cli/environment.h"
+#include "cli/message.h"
 #include "os/file.h"
 
 #include <algorithm>
@@ -25,9 +26,28 @@ bool is_for_command_line_only(const std::string& name) {
   return name == "config" || name == "print-config" || name == "help";
 }
 
+bool is_section_mark(const CLI::ConfigItem& item) { return item.name == "++" || item.name == "--"; }
+
 bool is_of(const CLI::ConfigItem& item, const CLI::App& subcommand) {
   return item.parents.empty() ||
          (item.parents.size() == 1 && item.parents.front() == subcommand.get_name());
+}
+
+// Sections are named after subcommands.
+bool is_known_section(const std::vector<std::string>& parents, const CLI::App& subcommand) {
+  const auto all = subcommand.get_parent()->get_subcommands({});
+  return parents.empty() ||
+         (parents.size() == 1 && std::any_of(all.begin(), all.end(), [&](const CLI::App* one) {
+            return one->get_name() == parents.front();
+          }));
+}
+
+// What stands before any section may be meant for another subcommand.
+bool is_option_of_another(const CLI::ConfigItem& item, const CLI::App& subcommand) {
+  const auto all = subcommand.get_parent()->get_subcommands({});
+  return item.parents.empty() && std::any_of(all.begin(), all.end(), [&](const CLI::App* one) {
+           return one->get_option_no_throw("--" + item.name) != nullptr;
+         });
 }
 
 Result<std::vector<CLI::ConfigItem>> read_items(const std::string& path) {
@@ -52,7 +72,8 @@ struct Setting {
 Setting dsn_setting(const std::string& given, const std::string& file) {
   const auto found = find_dsn(given, file);
   if (found) return {found->dsn.masked(), found->source};
-  const bool is_missing = found.error().code == ErrorCode::NotFound && given.empty();
+  const bool is_missing =
+      found.error().code == ErrorCode::NotFound && given.empty() && file.empty();
   return is_missing ? Setting{kNone, kDefault} : Setting{"*** (" + found.error().message + ")", ""};
 }
 
@@ -102,8 +123,14 @@ Result<std::vector<std::string>> arguments_of_config(const std::string& path,
   if (!items) return tl::unexpected(items.error());
   std::vector<std::string> arguments;
   for (const CLI::ConfigItem& item : *items) {
-    if (!is_of(item, subcommand) || item.name == "++" || item.name == "--") continue;
+    if (!is_known_section(item.parents, subcommand)) {
+      return fail(ErrorCode::InvalidArgument,
+                  fmt::format("--config {}: there is no section [{}]: record and upload have one",
+                              path, fmt::join(item.parents, ".")));
+    }
+    if (!is_of(item, subcommand) || is_section_mark(item)) continue;
     const CLI::Option* option = subcommand.get_option_no_throw("--" + item.name);
+    if (option == nullptr && is_option_of_another(item, subcommand)) continue;
     if (option == nullptr || is_for_command_line_only(item.name)) {
       return fail(ErrorCode::InvalidArgument,
                   fmt::format("--config {}: there is no option '{}' for {}", path, item.name,
@@ -135,7 +162,9 @@ std::string printed_config(CLI::App& subcommand, const std::string& config_path,
           dsn_setting(result_of(subcommand, "--dsn"), result_of(subcommand, "--dsn-file"));
       setting = {dsn.value, dsn.source == "--dsn" ? setting.source : dsn.source};
     }
-    text += fmt::format("{:<18} {:<30} # {}\n", name, setting.value, setting.source);
+    // A DSN given to the wrong option is a secret, too.
+    text +=
+        without_userinfo(fmt::format("{:<18} {:<30} # {}\n", name, setting.value, setting.source));
   }
   return text;
 }

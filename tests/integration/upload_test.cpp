@@ -174,7 +174,7 @@ TEST_CASE("A config file gives options, the command line wins, and --print-confi
           "[upload]") {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() + "/c.toml")
-      << "max-retries = 3\n[upload]\ncompress = \"zstd\"\ndsn = \"https://" << kKey
+      << "max-retries = 3\nfrequency = 97\n[upload]\ncompress = \"zstd\"\ndsn = \"https://" << kKey
       << "@example.invalid/42\"\n[record]\nfrequency = 997\n";
   const auto shown = run_sentry_prof(
       {"upload", "--config", "c.toml", "--print-config", "--max-retries", "1"}, directory);
@@ -190,6 +190,26 @@ TEST_CASE("A config file gives options, the command line wins, and --print-confi
   const auto wrong = run_sentry_prof({"record", "--config", "wrong.toml"}, directory);
   CHECK(wrong.status() == 2);
   CHECK(contains(wrong.standard_error, "no option 'nonsense'"));
+}
+
+TEST_CASE("What a config file says to nobody is told", "[upload]") {
+  const TemporaryDirectory directory;
+  for (const char* section : {"[uplaod]", "[upload.x]"}) {
+    std::ofstream(directory.path() + "/c.toml") << section << "\nmax-retries = 3\n";
+    const auto result = run_sentry_prof({"upload", "--config", "c.toml", "x.json"}, directory);
+    CHECK(result.status() == 2);
+    CHECK(contains(result.standard_error, "there is no section " + std::string(section)));
+  }
+}
+
+TEST_CASE("A DSN that was given to the wrong option is masked, and no file is not no DSN",
+          "[upload]") {
+  const TemporaryDirectory directory;
+  const auto shown = run_sentry_prof(
+      {"upload", "--print-config", "--dsn-file", "https://" + kKey + "@example.invalid/42"},
+      directory);
+  CHECK(contains(shown.standard_output, "https://***@example.invalid/42"));
+  CHECK(contains(shown.standard_output, "dsn                *** (--dsn-file: "));
 }
 
 TEST_CASE("With a spool nothing is lost while the server is away", "[upload]") {

@@ -1,5 +1,6 @@
 #include "cli/dsn_source.h"
 
+#include "base/ascii.h"
 #include "cli/environment.h"
 #include "os/file.h"
 
@@ -19,13 +20,6 @@ namespace {
 
 // A few lines of text.
 constexpr size_t kMaxFile_bytes = 64 * 1024;
-constexpr std::string_view kSpace = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
 
 // Ours, root's, or that of the user behind sudo.
 bool is_trusted(const std::string& path) {

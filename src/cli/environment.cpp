@@ -1,5 +1,7 @@
 #include "cli/environment.h"
 
+#include "base/ascii.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -10,8 +12,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kYes = {"1", "true", "t", "yes", "y", "on"};
 
-char to_lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 }  // namespace
 
 std::string environment_variable(const char* name) {
@@ -20,9 +20,7 @@ std::string environment_variable(const char* name) {
 }
 
 bool is_yes(std::string_view value) {
-  std::string word(value);
-  std::transform(word.begin(), word.end(), word.begin(), to_lower);
-  return std::find(kYes.begin(), kYes.end(), word) != kYes.end();
+  return std::find(kYes.begin(), kYes.end(), to_lower_ascii(value)) != kYes.end();
 }
 
 }  // namespace sentry_prof::cli

@@ -1,5 +1,6 @@
 #include "os/system_info.h"
 
+#include "base/ascii.h"
 #include "os/file.h"
 
 #include <sys/utsname.h>
@@ -9,10 +10,8 @@ namespace sentry_prof::os {
 namespace {
 
 std::string read_dmi(const char* field) {
-  auto text = read_small_file(std::string("/sys/class/dmi/id/") + field, 4096);
-  if (!text) return {};
-  const size_t last = text->find_last_not_of(" \t\r\n");
-  return last == std::string::npos ? std::string() : text->substr(0, last + 1);
+  const auto text = read_small_file(std::string("/sys/class/dmi/id/") + field, 4096);
+  return text ? std::string(trimmed(*text)) : std::string();
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "sentry/attribute_rules.h"
 
+#include "base/ascii.h"
+
 #include <algorithm>
 #include <cstddef>
 
@@ -15,11 +17,6 @@ constexpr size_t kMaxEnvironment_bytes = 64;
 bool is_refused(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return c == '/' || c == '\\' || byte < ' ' || byte == 0x7f;
-}
-
-bool equals_ignoring_case(std::string_view text, std::string_view lower_case) {
-  return std::equal(text.begin(), text.end(), lower_case.begin(), lower_case.end(),
-                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
 }
 
 Result<void> check(std::string_view text, size_t max_bytes, std::string_view reserved) {

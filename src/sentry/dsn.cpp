@@ -1,5 +1,7 @@
 #include "sentry/dsn.h"
 
+#include "base/ascii.h"
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -38,14 +40,6 @@ bool is_hex_digit(char c) {
 // its fields.
 bool is_unreserved(char c) {
   return is_alphanumeric(c) || c == '-' || c == '.' || c == '_' || c == '~';
-}
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](char c) { return lower(c); });
-  return result;
 }
 
 template <typename Predicate>
@@ -103,7 +97,7 @@ std::string_view host_of(std::string_view authority) {
 std::string masked_text(std::string_view text, std::string_view secret) {
   std::string result;
   if (secret.size() < kMinSecretToMask_bytes) return result.append(text);
-  const std::string lower_text = lower(text), wanted = lower(secret);
+  const std::string lower_text = to_lower_ascii(text), wanted = to_lower_ascii(secret);
   size_t begin = 0;
   for (size_t found; (found = lower_text.find(wanted, begin)) != lower_text.npos;) {
     result.append(text, begin, found - begin).append(kMask);
@@ -124,7 +118,8 @@ Result<Dsn> Dsn::parse(std::string_view text) {
   }
   Dsn dsn;
   const size_t scheme_end = text.find("://");
-  const std::string scheme = lower(text.substr(0, scheme_end == text.npos ? 0 : scheme_end));
+  const std::string scheme =
+      to_lower_ascii(text.substr(0, scheme_end == text.npos ? 0 : scheme_end));
   if (scheme != "https" && scheme != "http")
     return refuse("it does not begin with https:// or http://");
   dsn.is_encrypted_ = scheme == "https";
@@ -153,7 +148,7 @@ const char* Dsn::take_userinfo(std::string_view userinfo) {
 const char* Dsn::take_host(std::string_view authority) {
   const std::string_view host = host_of(authority);
   if (!is_host_name(host) && !is_ipv6_literal(host)) return "what follows the @ is no host";
-  host_ = lower(host);
+  host_ = to_lower_ascii(host);
   authority.remove_prefix(host.size());
   if (authority.empty()) return nullptr;
   const auto port = parse_port(authority.substr(1));

@@ -1,5 +1,6 @@
 #include "upload/rate_limits.h"
 
+#include "base/ascii.h"
 #include "upload/http_date.h"
 
 #include <algorithm>
@@ -11,13 +12,6 @@ namespace {
 
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr int kTooManyRequests = 429;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t";
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
 
 // The text before the next `separator`, trimmed; `rest` becomes what follows it.
 std::string_view take_field(std::string_view& rest, char separator) {

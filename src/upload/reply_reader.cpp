@@ -1,5 +1,7 @@
 #include "upload/reply_reader.h"
 
+#include "base/ascii.h"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -7,20 +9,6 @@
 namespace sentry_prof::upload {
 
 namespace {
-
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool is_name(std::string_view text, std::string_view lower_name) {
-  return std::equal(text.begin(), text.end(), lower_name.begin(), lower_name.end(),
-                    [](char a, char b) { return lower(a) == b; });
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\r\n";
-  const size_t begin = text.find_first_not_of(kSpace);
-  if (begin == text.npos) return {};
-  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
-}
 
 // "HTTP/1.1 200 OK", "HTTP/2 200" -> 200; 0 if there is none.
 int status_of(std::string_view status_line) {
@@ -64,7 +52,7 @@ void ReplyReader::take_head_line(std::string_view line) {
 
 void ReplyReader::take_header(std::string_view name, std::string_view value) {
   for (const KnownHeader& known : kKnownHeaders) {
-    if (!is_name(name, known.name)) continue;
+    if (!equals_ignoring_case(name, known.name)) continue;
     std::string& kept = reply_.*known.value;
     if (kept.size() + 2 >= kMaxHeaderValue_bytes) return;
     if (!kept.empty()) kept += ", ";

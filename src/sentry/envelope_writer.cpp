@@ -3,9 +3,12 @@
 #include "base/json_reader.h"
 #include "base/json_writer.h"
 #include "sentry/scalar_forms.h"
+#include "sentry/transaction_writer.h"
 
 #include <algorithm>
 #include <cstdint>
+
+#include <fmt/format.h>
 
 namespace sentry_prof::sentry {
 
@@ -59,13 +62,6 @@ void append_envelope_header(std::string& out, std::string_view event_id) {
   out += '\n';
 }
 
-// Unix seconds with six decimals.
-std::string seconds(uint64_t unix_us) {
-  std::string decimals = std::to_string(unix_us % 1'000'000);
-  decimals.insert(0, 6 - decimals.size(), '0');
-  return std::to_string(unix_us / 1'000'000) + "." + decimals;
-}
-
 // One id has several spellings, of which the server takes all. What is no id stays as it is.
 std::string plain_id(std::string_view text) {
   const auto id = parse_uuid(text);
@@ -81,43 +77,22 @@ std::string span_id_from(std::string_view id) {
                                                       : digits.substr(0, kDigits);
 }
 
-void write_trace_context(JsonWriter& json, const PayloadFacts& facts) {
-  json.key("contexts");
-  json.begin_object();
-  json.key("trace");
-  json.begin_object();
-  json.member("trace_id", facts.trace_id);
-  json.member("span_id", span_id_from(facts.transaction_id));
-  json.member("op", "profile");
-  json.end_object();
-  json.end_object();
-}
-
 std::string transaction_of(const PayloadFacts& facts, const EnvelopeOptions& options) {
-  const uint64_t start_us = facts.start_unix_ns / 1000;
-  const uint64_t length_us = std::max<uint64_t>(facts.last_sample_ns / 1000, 1);
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object();
-  json.member("type", "transaction");
-  json.member("event_id", facts.transaction_id);
-  json.member("transaction", facts.transaction_name);
-  json.key("start_timestamp");
-  json.raw(seconds(start_us));
-  json.key("timestamp");
-  json.raw(seconds(start_us + length_us));
-  json.member("platform", facts.platform);
-  json.member_if_not_empty("release", facts.release);
-  json.member_if_not_empty("environment", facts.environment);
-  json.member_if_not_empty("dist", facts.dist);
-  json.key("sdk");
-  json.begin_object();
-  json.member("name", options.sdk_name);
-  json.member("version", options.sdk_version);
-  json.end_object();
-  write_trace_context(json, facts);
-  json.end_object();
-  return text;
+  TransactionFacts transaction;
+  transaction.event_id = facts.transaction_id;
+  transaction.trace_id = facts.trace_id;
+  transaction.span_id = span_id_from(facts.transaction_id);
+  transaction.name = facts.transaction_name;
+  transaction.platform = facts.platform;
+  transaction.release = facts.release;
+  transaction.environment = facts.environment;
+  transaction.dist = facts.dist;
+  transaction.sdk_name = options.sdk_name;
+  transaction.sdk_version = options.sdk_version;
+  transaction.start_unix_us = facts.start_unix_ns / 1000;
+  transaction.end_unix_us =
+      transaction.start_unix_us + std::max<uint64_t>(facts.last_sample_ns / 1000, 1);
+  return write_transaction(transaction);
 }
 
 std::string envelope_of(std::string_view payload, const PayloadFacts& facts,
@@ -136,15 +111,16 @@ std::string envelope_of(std::string_view payload, const PayloadFacts& facts,
 
 Result<std::string> event_id_of(std::string_view transaction) {
   JsonReader json(transaction);
-  std::string id;
+  std::string id, type;
   if (json.peek() != JsonKind::Object)
     return fail(ErrorCode::InvalidArgument, "the transaction is no JSON object");
   json.begin_object();
   JsonString key;
   while (json.next_member(key)) {
-    if (key.is("event_id") && json.peek() == JsonKind::String) {
+    std::string* const field = key.is("event_id") ? &id : key.is("type") ? &type : nullptr;
+    if (field != nullptr && json.peek() == JsonKind::String) {
       std::string buffer;
-      id = json.string().text(buffer);
+      *field = json.string().text(buffer);
     } else {
       json.skip_value();
     }
@@ -153,6 +129,11 @@ Result<std::string> event_id_of(std::string_view transaction) {
     return fail(ErrorCode::InvalidArgument, "the transaction is no JSON: at byte " +
                                                 std::to_string(json.fault()->offset) + ": " +
                                                 json.fault()->what);
+  }
+  // The server takes one without a type for what the item's header says.
+  if (!type.empty() && type != "transaction") {
+    return fail(ErrorCode::InvalidArgument,
+                fmt::format("is an event of type \"{}\", not a transaction", type));
   }
   return id;
 }

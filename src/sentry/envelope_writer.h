@@ -26,12 +26,12 @@ std::string profile_envelope(std::string_view payload, const PayloadFacts& facts
                              const EnvelopeOptions& options);
 
 // The same with a transaction of the caller's, byte for byte. InvalidArgument unless it is a JSON
-// object whose event_id is the profile's transaction.id.
+// object, of no other type than transaction, whose event_id is the profile's transaction.id.
 Result<std::string> profile_envelope_with(std::string_view payload, const PayloadFacts& facts,
                                           std::string_view transaction,
                                           const EnvelopeOptions& options);
 
-// A transaction alone, byte for byte. InvalidArgument unless it is a JSON object.
+// A transaction alone, byte for byte. InvalidArgument unless it is a JSON object, of no other type.
 Result<std::string> transaction_envelope(std::string_view transaction);
 
 }  // namespace sentry_prof::sentry

@@ -3,12 +3,11 @@
 #include "base/ids.h"
 #include "base/json_reader.h"
 #include "base/json_writer.h"
+#include "sentry/transaction_writer.h"
 
 #include <algorithm>
 #include <map>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace sentry_prof::sentry {
 
@@ -181,10 +180,6 @@ class LinkReader {
   std::map<std::string, std::string> names_;
 };
 
-std::string seconds(uint64_t unix_ns) {
-  return fmt::format("{}.{:06}", unix_ns / 1'000'000'000, unix_ns / 1000 % 1'000'000);
-}
-
 }  // namespace
 
 Result<ProfilerLink> read_profiler_link(std::string_view chunk) { return LinkReader().read(chunk); }
@@ -203,35 +198,19 @@ Result<std::string> link_transaction(std::string_view transaction, const Profile
 
 std::string recording_transaction(const Session& session, uint64_t start_unix_ns,
                                   uint64_t end_unix_ns, const ProfilerLink& link) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object();
-  json.member("type", "transaction");
-  json.member("event_id", random_uuid_v4().to_hex());
-  json.member("transaction", session.transaction_name);
-  json.key("start_timestamp");
-  json.raw(seconds(start_unix_ns));
-  json.key("timestamp");
-  json.raw(seconds(std::max(end_unix_ns, start_unix_ns + 1000)));
-  json.member("platform", session.platform);
-  json.member_if_not_empty("release", session.release);
-  json.member_if_not_empty("environment", session.environment);
-  json.key("sdk");
-  json.begin_object();
-  json.member("name", session.sdk_name);
-  json.member("version", session.sdk_version);
-  json.end_object();
-  json.key("contexts");
-  json.begin_object();
-  json.key("trace");
-  json.begin_object();
-  json.member("trace_id", random_uuid_v4().to_hex());
-  json.member("span_id", random_uuid_v4().to_hex().substr(0, 16));
-  json.member("op", "profile");
-  json.end_object();
-  json.end_object();
-  json.end_object();
-  return merged(text, link_patches(link), nullptr);
+  TransactionFacts transaction;
+  transaction.event_id = random_uuid_v4().to_hex();
+  transaction.trace_id = random_uuid_v4().to_hex();
+  transaction.span_id = random_uuid_v4().to_hex().substr(0, 16);
+  transaction.name = session.transaction_name;
+  transaction.platform = session.platform;
+  transaction.release = session.release;
+  transaction.environment = session.environment;
+  transaction.sdk_name = session.sdk_name;
+  transaction.sdk_version = session.sdk_version;
+  transaction.start_unix_us = start_unix_ns / 1000;
+  transaction.end_unix_us = std::max(end_unix_ns, start_unix_ns + 1000) / 1000;
+  return merged(write_transaction(transaction), link_patches(link), nullptr);
 }
 
 }  // namespace sentry_prof::sentry

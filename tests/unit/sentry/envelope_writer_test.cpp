@@ -89,12 +89,23 @@ TEST_CASE("A transaction of the caller's goes as it is, if it belongs to the pro
   REQUIRE(envelope);
   CHECK(envelope->find("\"length\":" + std::to_string(own.size()) + "}\n" + own + "\n") !=
         std::string::npos);
-  for (const char* wrong : {"", "[]", "{", R"({"event_id":"4"})", "{}", R"({"event_id":1})"}) {
+  for (const char* wrong :
+       {"", "[]", "{", R"({"event_id":"4"})", "{}", R"({"event_id":1})",
+        R"({"event_id":"22222222222222222222222222222223","type":"error"})"}) {
     INFO(wrong);
     const auto refused = profile_envelope_with(kV1, facts, wrong, options());
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::InvalidArgument);
   }
+}
+
+TEST_CASE("An event of another type does not go as a transaction", "[envelope]") {
+  CHECK(transaction_envelope(R"({"event_id":"4","type":"transaction"})"));
+  CHECK(transaction_envelope(R"({"event_id":"4"})"));
+  const auto refused = transaction_envelope(R"({"type":"error","event_id":"4"})");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::InvalidArgument);
+  CHECK(refused.error().message.find("\"error\"") != std::string::npos);
 }
 
 TEST_CASE("A span id is 16 hex digits, however the transaction's id is spelled", "[envelope]") {

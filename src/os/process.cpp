@@ -1,5 +1,6 @@
 #include "os/process.h"
 
+#include "os/directory.h"
 #include "os/errors.h"
 #include "os/file.h"
 #include "os/proc_text.h"
@@ -7,10 +8,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <memory>
 #include <string_view>
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,10 +18,6 @@
 namespace sentry_prof::os {
 
 namespace {
-
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
 
 tl::unexpected<Error> process_error(int error_number, pid_t pid, std::string_view what) {
   if (error_number == ENOENT || error_number == ESRCH) {
@@ -40,13 +36,14 @@ std::optional<pid_t> parse_tid(std::string_view name) {
 }  // namespace
 
 Result<std::vector<pid_t>> list_threads(pid_t pid) {
-  const std::unique_ptr<DIR, CloseDirectory> tasks(
-      ::opendir(fmt::format("/proc/{}/task", pid).c_str()));
-  if (tasks == nullptr) return process_error(errno, pid, "list of threads");
+  const Fd tasks(
+      ::open(fmt::format("/proc/{}/task", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!tasks.is_open()) return process_error(errno, pid, "list of threads");
   std::vector<pid_t> threads;
-  while (const dirent* entry = ::readdir(tasks.get())) {
-    if (const auto tid = parse_tid(entry->d_name)) threads.push_back(*tid);
-  }
+  const int error_number = for_each_name(tasks.get(), [&](const char* name) {
+    if (const auto tid = parse_tid(name)) threads.push_back(*tid);
+  });
+  if (error_number != 0) return process_error(error_number, pid, "list of threads");
   std::sort(threads.begin(), threads.end());
   return threads;
 }

@@ -1,18 +1,17 @@
 #include "upload/spool.h"
 
-#include "base/ids.h"
 #include "os/clock.h"
+#include "os/directory.h"
 #include "os/errors.h"
 #include "os/file.h"
+#include "os/random.h"
 #include "os/temporary_name.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
-#include <memory>
+#include <span>
 #include <utility>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
@@ -29,47 +28,11 @@ constexpr std::string_view kAside = ".bad";
 // what other processes kept meanwhile may pass the limits.
 constexpr uint32_t kKeepsPerListing = 100;
 
-struct CloseDirectory {
-  void operator()(DIR* directory) const { ::closedir(directory); }
-};
-
 [[nodiscard]] tl::unexpected<Error> fail_with_spool(int error_number, const std::string& path,
                                                     const char* next_step) {
   return fail(os::error_code_of(error_number),
               fmt::format("cannot use the spool {}: {}. {}", path, os::describe_errno(error_number),
                           next_step));
-}
-
-// Calls `visit` with each name in the directory. Its own descriptor: a position is shared by
-// duplicates. 0, or an errno.
-template <typename Visit>
-int for_each_name(int directory_fd, Visit visit) {
-  const int listing_fd = ::openat(directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (listing_fd < 0) return errno;
-  const std::unique_ptr<DIR, CloseDirectory> listing(::fdopendir(listing_fd));
-  if (listing == nullptr) {
-    const int error_number = errno;
-    ::close(listing_fd);
-    return error_number;
-  }
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(listing.get());
-    if (entry == nullptr) return errno;
-    visit(std::string_view(entry->d_name));
-  }
-}
-
-// The file's name in ".NAME.PID-RANDOM.sentry-prof-tmp"; empty if it is none.
-std::string_view name_in_temporary(std::string_view candidate) {
-  if (!candidate.starts_with('.')) return {};
-  candidate.remove_prefix(1);
-  for (int i = 0; i < 2; ++i) {  // the ending, then PID-RANDOM
-    const size_t dot = candidate.rfind('.');
-    if (dot == candidate.npos) return {};
-    candidate = candidate.substr(0, dot);
-  }
-  return parse_spool_name(candidate) ? candidate : std::string_view();
 }
 
 bool read_whole(int fd, size_t size_bytes, std::string& out) {
@@ -82,13 +45,6 @@ bool read_whole(int fd, size_t size_bytes, std::string& out) {
     done += static_cast<size_t>(count);
   }
   return true;
-}
-
-uint64_t random_u64() {
-  uint64_t value = 0;
-  std::memcpy(&value, random_uuid_v4().bytes.data() + 8,
-              sizeof(value));  // behind the version's bits
-  return value;
 }
 
 }  // namespace
@@ -127,22 +83,21 @@ Result<Spool> Spool::open(const std::string& directory, SpoolLimits limits) {
 
 // Of processes that ended in the middle of keep().
 void Spool::remove_leftovers() const {
-  std::vector<std::string> names;
-  for_each_name(directory_.get(), [&](std::string_view candidate) {
-    const std::string_view name = name_in_temporary(candidate);
-    if (!name.empty()) names.emplace_back(name);
-  });
-  for (const std::string& name : names) os::remove_stale_temporaries(directory_.get(), name);
+  os::remove_stale_temporaries(
+      directory_.get(), [](std::string_view name) { return parse_spool_name(name).has_value(); });
 }
 
-Result<std::vector<Spool::Entry>> Spool::entries() const {
+Result<std::vector<Spool::Entry>> Spool::entries() const { return entries_ending_in(""); }
+
+Result<std::vector<Spool::Entry>> Spool::entries_ending_in(std::string_view ending) const {
   std::vector<Entry> result;
-  const int error_number = for_each_name(directory_.get(), [&](std::string_view candidate) {
-    const auto name = parse_spool_name(candidate);
+  const int error_number = os::for_each_name(directory_.get(), [&](const char* candidate) {
+    const std::string_view text(candidate);
+    if (!text.ends_with(ending)) return;
+    const auto name = parse_spool_name(text.substr(0, text.size() - ending.size()));
     if (!name) return;
     struct stat status {};
-    // A name ends in NUL: it is readdir's.
-    if (::fstatat(directory_.get(), candidate.data(), &status, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (::fstatat(directory_.get(), candidate, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
     const auto size_bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
     const bool is_sound = S_ISREG(status.st_mode) && size_bytes <= limits_.max_file_bytes;
     result.push_back({*name, size_bytes, is_sound});
@@ -231,16 +186,31 @@ void Spool::make_room(uint64_t bytes) {
     if (!entry.is_sound) set_aside(to_text(entry.name));
     return !entry.is_sound;
   });
+  const auto aside = entries_ending_in(kAside).value_or(std::vector<Entry>());
   uint64_t total_bytes = bytes;
-  for (const Entry& entry : *all) total_bytes += entry.size_bytes;
-  uint64_t files = all->size() + 1;
-  for (const Entry& entry : *all) {
-    const bool is_old = is_too_old(entry);
-    if (!is_old && total_bytes <= limits_.max_bytes && files <= limits_.max_files) break;
-    if (!drop(entry)) continue;
-    ++(is_old ? losses_.dropped_for_age : losses_.dropped_for_size);
+  uint64_t files = 1;
+  for (const auto& list : {std::span(aside), std::span<const Entry>(*all)}) {
+    for (const Entry& entry : list) total_bytes += entry.size_bytes;
+    files += list.size();
+  }
+  const auto must_go = [&](const Entry& entry) {
+    return is_too_old(entry) || total_bytes > limits_.max_bytes || files > limits_.max_files;
+  };
+  const auto is_gone = [&](const Entry& entry) {
     total_bytes -= entry.size_bytes;
     --files;
+  };
+  // Before anything that could still be sent. They are counted where they are set aside.
+  for (const Entry& entry : aside) {
+    if (!must_go(entry)) break;
+    const std::string name = to_text(entry.name) + std::string(kAside);
+    if (::unlinkat(directory_.get(), name.c_str(), 0) == 0) is_gone(entry);
+  }
+  for (const Entry& entry : *all) {
+    if (!must_go(entry)) break;
+    if (!drop(entry)) continue;
+    ++(is_too_old(entry) ? losses_.dropped_for_age : losses_.dropped_for_size);
+    is_gone(entry);
   }
   room_ = {limits_.max_bytes - std::min(total_bytes, limits_.max_bytes),
            limits_.max_files - std::min(files, limits_.max_files), kKeepsPerListing};
@@ -258,7 +228,7 @@ Result<std::string> Spool::keep(std::string_view body, BodyEncoding encoding,
   SpoolName name;
   name.kept_unix_ns = os::unix_ns();
   name.number = next_number_++;
-  name.identity = random_u64();
+  name.identity = os::random_u64();
   name.checksum = checksum_of(body);
   name.categories = categories;
   name.encoding = encoding;

@@ -4,8 +4,8 @@
 // A directory of files whose names say what they hold (spool_name.h). Each is written whole, synced
 // and renamed, and removed only when the caller says so. Several processes may share a directory:
 // an envelope is in one of them's hands at a time, under a lock that ends with its process. Names
-// are matched strictly, no link is followed, and what is damaged is set aside as "NAME.bad";
-// foreign files are left alone.
+// are matched strictly, no link is followed, and what is damaged is set aside as "NAME.bad", within
+// the limits of the rest and the first to go; foreign files are left alone.
 #pragma once
 
 #include "os/fd.h"
@@ -94,6 +94,8 @@ class Spool {
 
   Spool() = default;
   Result<std::vector<Entry>> entries() const;  // the oldest first
+  // Those whose names have `ending` behind what spool_name.h says.
+  Result<std::vector<Entry>> entries_ending_in(std::string_view ending) const;
   bool use_room(uint64_t bytes);
   void make_room(uint64_t bytes);
   std::optional<SpooledEnvelope> offer(const Entry& entry);

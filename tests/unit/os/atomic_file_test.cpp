@@ -244,14 +244,25 @@ TEST_CASE("A run that was killed leaves a temporary that the next run removes") 
   CHECK(scratch.names().empty());
 }
 
-TEST_CASE("Names of temporaries tell their owner") {
+TEST_CASE("Names of temporaries tell their file and their owner") {
   const std::string name = os::make_temporary_name("out.json");
-  CHECK(os::owner_of_temporary(name, "out.json") == ::getpid());
-  CHECK_FALSE(os::owner_of_temporary(name, "out.jso"));
-  CHECK_FALSE(os::owner_of_temporary("out.json", "out.json"));
-  CHECK_FALSE(os::owner_of_temporary(".out.json..sentry-prof-tmp", "out.json"));
-  CHECK_FALSE(os::owner_of_temporary(".out.json.-5-0123456789abcdef.sentry-prof-tmp", "out.json"));
+  const auto parsed = os::parse_temporary(name);
+  REQUIRE(parsed);
+  CHECK(parsed->name == "out.json");
+  CHECK(parsed->owner == ::getpid());
   CHECK(os::make_temporary_name("out.json") != name);
+}
+
+TEST_CASE("No other name is a temporary's") {
+  for (const char* name :
+       {"out.json", ".out.json..sentry-prof-tmp", ".out.json.-5-0123456789abcdef.sentry-prof-tmp",
+        ".out.json.0-0123456789abcdef.sentry-prof-tmp", "..7-0123456789abcdef.sentry-prof-tmp",
+        ".7-0123456789abcdef.sentry-prof-tmp", ".out.json.7-0123456789abcde.sentry-prof-tmp",
+        ".out.json.7-0123456789abcdef.tmp", "out.json.7-0123456789abcdef.sentry-prof-tmp",
+        ".sentry-prof-tmp", ""}) {
+    INFO(name);
+    CHECK_FALSE(os::parse_temporary(name));
+  }
 }
 
 TEST_CASE("A directory that others may write to is told, unless it is sticky") {

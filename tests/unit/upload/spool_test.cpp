@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <sys/resource.h>
-
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -241,7 +240,37 @@ TEST_CASE("Foreign files are left alone, damaged ones set aside", "[spool]") {
   CHECK(spool.count() == 0);
   CHECK(fs::exists(folder.file("notes.txt")));
   CHECK(fs::exists(folder.file("victim")));
-  CHECK(names_in(folder.path()).size() == 7);
+}
+
+TEST_CASE("What was set aside is within the limits, and goes before what can be sent", "[spool]") {
+  const TemporaryDirectory folder;
+  SpoolLimits limits;
+  limits.max_files = 3;
+  Spool spool = opened(folder.path(), limits);
+  for (const char* damaged : {"a", "b", "c", "d"}) {
+    write_file(folder.file(name_of(damaged)), "not what its name says");
+  }
+  CHECK(drained(spool).empty());
+  CHECK(spool.losses().set_aside == 4);
+  CHECK(names_in(folder.path()).size() == 4);
+  for (const char* body : {"one", "two"}) keep(spool, body);
+  CHECK(names_in(folder.path()).size() == 3);
+  keep(spool, "three");
+  CHECK(names_in(folder.path()).size() == 3);
+  CHECK(spool.losses().dropped_for_size == 0);
+  CHECK(drained(spool) == std::vector<std::string>{"one", "two", "three"});
+}
+
+TEST_CASE("What was set aside does not stay longer than the rest", "[spool]") {
+  const TemporaryDirectory folder;
+  const std::string old = name_of("old", 1'000'000'000) + ".bad";
+  const std::string young = name_of("young", sentry_prof::os::unix_ns()) + ".bad";
+  for (const std::string& name : {old, young}) write_file(folder.file(name), "x");
+  Spool spool = opened(folder.path());
+  keep(spool, "good");
+  CHECK_FALSE(fs::exists(folder.file(old)));
+  CHECK(fs::exists(folder.file(young)));
+  CHECK(spool.losses().dropped_for_age == 0);
 }
 
 TEST_CASE("A spool that all may write to is refused", "[spool]") {

@@ -11,6 +11,7 @@
 #include "cli/validate_command.h"
 #include "cli/validate_options.h"
 #include "os/standard_streams.h"
+#include "sentry_prof/result.h"
 
 #include <algorithm>
 #include <cstring>
@@ -72,17 +73,20 @@ class UsageFormatter : public CLI::Formatter {
 
 // `ps` shows a program's arguments to every user: the DSN is taken out of them.
 void hide_dsn(int argc, char** argv) {
-  constexpr std::string_view kOption = "--dsn";
+  constexpr std::string_view kOption = "--dsn=";
   bool is_dsn = false;
   for (int i = 1; i < argc; ++i) {
-    char* argument = argv[i];
-    if (std::string_view(argument) == "--") return;  // a command's own
-    if (is_dsn) {
-      std::memset(argument, '*', std::strlen(argument));
-    } else if (std::string_view(argument).starts_with("--dsn=")) {
-      std::memset(argument + kOption.size() + 1, '*', std::strlen(argument) - kOption.size() - 1);
+    const std::string_view argument(argv[i]);
+    if (argument == "--") return;  // a command's own
+    const bool is_option = argument.starts_with(kOption);
+    // One that was given to a wrong option is no less secret.
+    const bool has_key =
+        argument.find("://") < argument.find('@') && argument.find('@') != argument.npos;
+    const size_t begin = is_option ? kOption.size() : 0;
+    if (is_dsn || is_option || has_key) {
+      std::memset(argv[i] + begin, '*', argument.size() - begin);
     }
-    is_dsn = argument == kOption;
+    is_dsn = argument == "--dsn";
   }
 }
 
@@ -132,65 +136,81 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
   }
 }
 
-int run(int argc, char** argv) {
-  std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  hide_dsn(argc, argv);
-  RecordOptions record_options;
-  record_options.command = cut_command(arguments);
-  ValidateCommandOptions validate_options;
+// What the command line is parsed into.
+struct Options {
+  RecordOptions record;
+  ValidateCommandOptions validate;
+  UploadCommandOptions upload;
+  ConfigOptions config;
+};
 
-  CLI::App app("Profiles a Linux process from outside and writes profiles that Sentry accepts.",
-               "sentry-prof");
-  app.set_version_flag("--version", "sentry-prof " SENTRY_PROF_VERSION);
-  app.require_subcommand(1);
-  app.footer("sentry-prof COMMAND --help tells more; so does man sentry-prof.");
+// `options` must outlive `app`, which writes to it when it parses.
+void add_subcommands(CLI::App& app, Options& options) {
   CLI::App& record = add_subcommand(
       app, "record", "Record a running process or a command",
       "sentry-prof record [OPTIONS] (-p PID[,PID]... | -- CMD ARG...)", kRecordExamples);
-  add_record_options(record, record_options);
+  add_record_options(record, options.record);
   CLI::App& validate =
       add_subcommand(app, "validate", "Tell every reason why Sentry would refuse a profile",
                      "sentry-prof validate [OPTIONS] FILE...\n"
                      "       sentry-prof validate --fix -o OUT FILE\n"
                      "       sentry-prof validate --explain RULE",
                      kValidateExamples);
-  add_validate_options(validate, validate_options);
-
-  UploadCommandOptions upload_options;
+  add_validate_options(validate, options.validate);
   CLI::App& upload =
       add_subcommand(app, "upload", "Send profiles to Sentry",
                      "sentry-prof upload [OPTIONS] FILE...\n       sentry-prof upload --spool DIR",
                      kUploadExamples);
-  add_upload_options(upload, upload_options);
+  add_upload_options(upload, options.upload);
+  add_config_options(record, options.config);
+  add_config_options(upload, options.config);
+}
 
-  ConfigOptions config;
-  add_config_options(record, config);
-  add_config_options(upload, config);
-
-  if (const auto ended = parse(app, arguments)) return *ended;
-  std::vector<std::string> of_config;
-  if (!config.path.empty()) {
-    const auto read = arguments_of_config(config.path, *app.get_subcommands().front());
-    if (!read) {
-      complain(read.error().message);
-      return kWrongUsage;
-    }
-    of_config = *read;
-    // Behind the subcommand's name. A second parsing of the same and more.
-    std::vector<std::string> all = arguments;
-    all.insert(all.begin() + 1, of_config.begin(), of_config.end());
-    if (const auto ended = parse(app, all)) return *ended;
+// What the config file says, parsed behind the subcommand's name: a second parsing of the same
+// `arguments` and more. Otherwise the exit code to end with.
+tl::expected<std::vector<std::string>, int> parse_config(CLI::App& app,
+                                                         const std::string& config_path,
+                                                         std::vector<std::string> arguments) {
+  if (config_path.empty()) return {};
+  const auto of_config = arguments_of_config(config_path, *app.get_subcommands().front());
+  if (!of_config) {
+    complain(of_config.error().message);
+    return tl::unexpected<int>(kWrongUsage);
   }
-  CLI::App& chosen = *app.get_subcommands().front();
+  arguments.insert(arguments.begin() + 1, of_config->begin(), of_config->end());
+  if (const auto ended = parse(app, std::move(arguments))) return tl::unexpected(*ended);
+  return *of_config;
+}
+
+// Does what was asked for, with all parsed: an exit code.
+int dispatch(CLI::App& chosen, Options& options, const std::vector<std::string>& of_config) {
   for (const std::string& unknown : chosen.remaining()) {
     if (unknown != "--") return complain_of_unknown(chosen, unknown);
   }
-  if (config.is_to_be_printed) {
-    return write_to_stdout(printed_config(chosen, config.path, of_config)) ? kDone : kInputOutput;
+  if (options.config.is_to_be_printed) {
+    return write_to_stdout(printed_config(chosen, options.config.path, of_config)) ? kDone
+                                                                                   : kInputOutput;
   }
-  if (&chosen == &upload) return upload_command(std::move(upload_options));
-  return &chosen == &validate ? validate_command(validate_options)
-                              : record_command(std::move(record_options));
+  if (chosen.get_name() == "upload") return upload_command(std::move(options.upload));
+  return chosen.get_name() == "validate" ? validate_command(options.validate)
+                                         : record_command(std::move(options.record));
+}
+
+int run(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  hide_dsn(argc, argv);
+  Options options;
+  options.record.command = cut_command(arguments);
+  CLI::App app("Profiles a Linux process from outside and writes profiles that Sentry accepts.",
+               "sentry-prof");
+  app.set_version_flag("--version", "sentry-prof " SENTRY_PROF_VERSION);
+  app.require_subcommand(1);
+  app.footer("sentry-prof COMMAND --help tells more; so does man sentry-prof.");
+  add_subcommands(app, options);
+  if (const auto ended = parse(app, arguments)) return *ended;
+  const auto of_config = parse_config(app, options.config.path, std::move(arguments));
+  if (!of_config) return of_config.error();
+  return dispatch(*app.get_subcommands().front(), options, *of_config);
 }
 
 }  // namespace

@@ -4,32 +4,26 @@
 #include "base/path.h"
 #include "base/utf8.h"
 #include "cli/chunk_files.h"
-#include "cli/chunk_outputs.h"
 #include "cli/exit_code.h"
 #include "cli/live_line.h"
 #include "cli/message.h"
-#include "cli/record_upload.h"
+#include "cli/record_end.h"
+#include "cli/record_outputs.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/signals.h"
-#include "os/standard_streams.h"
 #include "os/system_info.h"
-#include "recorder/raw_log_writer.h"
 #include "recorder/recorder.h"
 #include "recorder/replay.h"
-#include "recorder/summary.h"
 #include "sampling/perf_sampler.h"
 #include "sentry_prof/limits.h"
 #include "target/launch.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -88,7 +82,10 @@ Session make_session(const RecordOptions& options) {
   return session;
 }
 
-recorder::RecorderOptions recorder_options(const RecordOptions& options) {
+// `main_executable` is empty where the recorder is to find out by itself; `raw_log` may be null.
+recorder::RecorderOptions recorder_options(const RecordOptions& options,
+                                           const std::string& main_executable,
+                                           recorder::RawLogWriter* raw_log) {
   recorder::RecorderOptions result;
   result.duration_s = options.duration_s;
   result.chunk_ns =
@@ -96,6 +93,8 @@ recorder::RecorderOptions recorder_options(const RecordOptions& options) {
   result.max_chunk_json_bytes = kMaxChunkJson_bytes;
   result.frequency_hz = options.frequency_hz;
   result.session = make_session(options);
+  result.main_executable = main_executable;
+  result.raw_log = raw_log;
   return result;
 }
 
@@ -108,192 +107,31 @@ sampling::SamplerOptions sampler_options(const RecordOptions& options) {
   return result;
 }
 
-// The raw log that was asked for; null if none was.
-Result<std::unique_ptr<recorder::RawLogWriter>> start_raw_log(const RecordOptions& options) {
-  if (options.raw_log.empty()) return nullptr;
-  return recorder::RawLogWriter::create(options.raw_log);
-}
+// The recorder of running processes or of a command, and what it stands on.
+struct LiveRecorder {
+  LiveRecorder(const RecordOptions& options, const std::string& main_executable, int command_pid,
+               RecordOutputs& outputs, const os::SignalSet& signals)
+      : sampler(sampling::make_perf_sampler(sampler_options(options), outputs.raw_log.get())),
+        line(!options.is_quiet, command_pid),
+        recorder(recorder_options(options, main_executable, outputs.raw_log.get()), *sampler,
+                 signals, outputs.chunks,
+                 [this](const recorder::Progress& progress) { line.show(progress); }) {}
+  LiveRecorder(const LiveRecorder&) = delete;  // the recorder refers to the others
+  LiveRecorder& operator=(const LiveRecorder&) = delete;
 
-// False if it could not be written.
-bool finish_raw_log(recorder::RawLogWriter* raw_log) {
-  if (raw_log == nullptr) return true;
-  const auto ok = raw_log->commit();
-  if (!ok) complain(ok.error().message);
-  return ok.has_value();
-}
-
-Result<void> write_summary(const RecordOptions& options, const std::string& json) {
-  if (options.summary == "-") return write_to_stdout(json);
-  auto file = os::AtomicFile::create(options.summary);
-  if (!file) return tl::unexpected(file.error());
-  if (auto ok = file->write(json); !ok) return ok;
-  return file->commit();
-}
-
-// A directory that was made for the output; one that stays empty is removed again.
-class OutputDirectory {
- public:
-  explicit OutputDirectory(const RecordOptions& options) : path_(options.output) {
-    is_new_ = path_.ends_with('/') && ::access(path_.c_str(), F_OK) != 0;
-  }
-  ~OutputDirectory() {
-    if (is_new_) ::rmdir(path_.c_str());
-  }
-  OutputDirectory(const OutputDirectory&) = delete;
-  OutputDirectory& operator=(const OutputDirectory&) = delete;
-
- private:
-  std::string path_;
-  bool is_new_ = false;
+  std::unique_ptr<sampling::Sampler> sampler;
+  LiveLine line;
+  recorder::Recorder recorder;
 };
 
-bool is_one_output(const std::string& path, const std::string& other) {
-  return base_name(path) == base_name(other) && os::are_in_same_directory(path, other);
-}
-
-// A file that is written, or replayed, must not be replaced by another output of the same run.
-Result<void> check_distinct(const RecordOptions& options, const std::string& path) {
-  const auto clash = [](const std::string& option, const std::string& file, const char* other) {
-    return fail(ErrorCode::InvalidArgument, option + " " + file + " is " + other + ", too");
-  };
-  const auto is_chunk = [&](const std::string& file) {
-    return path != "-" &&
-           is_chunk_path(std::string(base_name(path)), std::string(base_name(file))) &&
-           os::are_in_same_directory(path, file);
-  };
-  const std::string summary = options.summary == "-" ? "" : options.summary;
-  for (const auto& [option, file] : {std::pair<std::string, std::string>("--summary", summary),
-                                     {"--raw-log", options.raw_log},
-                                     {"--replay", options.replay}}) {
-    if (!file.empty() && is_chunk(file)) return clash(option, file, "the name of a chunk's file");
-  }
-  for (const auto& [option, file] :
-       {std::pair<std::string, std::string>("--raw-log", options.raw_log),
-        {"--replay", options.replay}}) {
-    if (file.empty()) continue;
-    if (!summary.empty() && is_one_output(file, summary)) {
-      return clash(option, file, "the file of --summary");
-    }
-  }
-  if (options.replay.empty()) return {};
-  if (path != "-" && os::is_same_file(options.replay, path)) {
-    return clash("--replay", options.replay, "the file of --output");
-  }
-  if (!summary.empty() && os::is_same_file(options.replay, summary)) {
-    return clash("--replay", options.replay, "the file of --summary");
-  }
-  return {};
-}
-
-bool writes_files(const RecordOptions& options) {
-  return !options.upload || !options.output.empty();
-}
-
-// Null without --upload.
-Result<std::unique_ptr<RecordUpload>> start_upload(const RecordOptions& options,
-                                                   const std::string& path) {
-  if (!options.upload) return nullptr;
-  return RecordUpload::start(options, writes_files(options) && path != "-" ? path : "");
-}
-
-// Of a recording that failed: chunks may wait all the same.
-void give_up(RecordUpload* upload, const os::SignalSet& signals, const Error& error) {
-  complain(error.message);
-  if (upload != nullptr) upload->finish(signals.fd(), true);
-}
-
-// Of a DSN that is missing or wrong: the user's to mend.
-int exit_code_of(const Error& error) {
-  return error.code == ErrorCode::InvalidArgument || error.code == ErrorCode::NotFound
-             ? kWrongUsage
-             : kInputOutput;
-}
-
-// Told before the recording begins, not after an hour of it.
-Result<void> check_outputs(const RecordOptions& options, const std::string& path) {
-  const bool uses_stdout = path == "-" || options.summary == "-";
-  if (uses_stdout && !os::is_writable(STDOUT_FILENO)) {
-    return fail(ErrorCode::Io, "standard output is closed, nothing can be written to it");
-  }
-  if (path != "-" && writes_files(options)) {
-    if (options.output.ends_with('/')) {
-      if (auto ok = os::make_directory(options.output); !ok) return ok;
-    }
-    if (auto ok = os::check_writable(path); !ok) return ok;
-    if (os::others_can_replace(path)) {
-      complain("warning: other users may write to the directory of " + path);
-    }
-  }
-  if (auto ok = check_distinct(options, writes_files(options) ? path : "-"); !ok) return ok;
-  if (!options.raw_log.empty()) {
-    if (auto ok = os::check_writable(options.raw_log); !ok) return ok;
-  }
-  if (options.summary.empty() || options.summary == "-") return {};
-  return os::check_writable(options.summary);
-}
-
-// Prints what the run was. False if chunks could not be written.
-bool report(const RecordOptions& options, const recorder::RunFigures& figures,
-            const ChunkFiles& files, const HalfWritten& half_written) {
-  if (!options.is_quiet) {
-    print(recorder::summary_text(figures, files.written(), options.is_verbose));
-    const std::string left = writes_files(options) ? files.left_by_earlier_run() : "";
-    if (!left.empty()) {
-      print("  note      " + printable_utf8(left) + " is of an earlier recording\n");
-    }
-  }
-  for (const std::string& error : figures.write_errors) complain(error);
-  for (const auto& [chunks, what] : {std::pair(half_written.not_in_files, "uploaded only"),
-                                     {half_written.not_uploaded, "written to files only"}}) {
-    if (chunks == 0) continue;
-    complain(fmt::format("chunks {}: {}. The first: {}", what, chunks, half_written.first_error));
-  }
-  return figures.write_errors.empty() && half_written.first_error.empty();
-}
-
-// False if it was asked for and could not be written.
-bool write_summary_of(const RecordOptions& options, const recorder::RunFigures& figures,
-                      const ChunkFiles& files) {
-  if (options.summary.empty()) return true;
-  const auto ok = write_summary(options, recorder::summary_json(figures, files.written()));
-  if (!ok) complain(ok.error().message);
-  return ok.has_value();
-}
-
-// What a recording leaves behind.
-struct Leavings {
-  const ChunkFiles& files;
-  const ChunkOutputs& outputs;
-  recorder::RawLogWriter* raw_log;  // may be null, as `upload`
-  RecordUpload* upload;
-};
-
-struct LeavingsEnd {
-  bool is_written = true;
-  UploadEnd sent;
-  std::optional<os::SignalSet::Taken> taken;  // while the rest was sent
-};
-
-// `is_killable`: outside of uploads the next signal ends the process, since standard output may be
-// a pipe that nobody reads.
-LeavingsEnd leave(const RecordOptions& options, recorder::RunResult& run, const Leavings& leavings,
-                  const os::SignalSet& signals, bool is_killable) {
-  LeavingsEnd end;
-  if (is_killable) signals.let_next_one_kill();
-  end.is_written = finish_raw_log(leavings.raw_log);
-  end.is_written = report(options, run.figures, leavings.files, leavings.outputs.half_written()) &&
-                   end.is_written;
-  if (leavings.upload != nullptr) {
-    signals.hold_again();
-    end.sent = leavings.upload->finish(signals.fd(), run.reason == recorder::StopReason::Signal);
-    run.figures.uploads = end.sent.figures;
-    if (is_killable) {
-      end.taken = signals.take();
-      signals.let_next_one_kill();
-    }
-  }
-  end.is_written = write_summary_of(options, run.figures, leavings.files) && end.is_written;
-  return end;
+// Says why there are no outputs. A DSN that is missing or wrong is the user's to mend; the code of
+// all else is `otherwise`.
+int complain_of(const OutputFailure& failure, ExitCode otherwise) {
+  complain(failure.error.message);
+  const bool is_wrong_usage =
+      failure.stage == OutputStage::Upload && (failure.error.code == ErrorCode::InvalidArgument ||
+                                               failure.error.code == ErrorCode::NotFound);
+  return is_wrong_usage ? kWrongUsage : otherwise;
 }
 
 int record_attached(const RecordOptions& options, const os::SignalSet& signals) {
@@ -301,41 +139,19 @@ int record_attached(const RecordOptions& options, const os::SignalSet& signals) 
   const std::string path =
       resolve_output(options.output, name_of_process(options.pids.front(), executable),
                      options.pids.front(), options.format);
-  const OutputDirectory directory(options);
-  if (auto ok = check_outputs(options, path); !ok) {
-    complain(ok.error().message);
-    return kInputOutput;
-  }
-  const auto raw_log = start_raw_log(options);
-  if (!raw_log) {
-    complain(raw_log.error().message);
-    return kInputOutput;
-  }
-  const auto uploads = start_upload(options, path);
-  if (!uploads) {
-    complain(uploads.error().message);
-    return exit_code_of(uploads.error());
-  }
-  ChunkFiles files(path, options.format);
-  ChunkOutputs outputs(options.format, writes_files(options) ? &files : nullptr, uploads->get());
-  const auto sampler = sampling::make_perf_sampler(sampler_options(options), raw_log->get());
-  recorder::RecorderOptions recorder_opts = recorder_options(options);
-  recorder_opts.main_executable = executable;
-  recorder_opts.raw_log = raw_log->get();
-  LiveLine line(!options.is_quiet);
-  recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, outputs,
-                              [&](const recorder::Progress& progress) { line.show(progress); });
-  auto run = recorder.attach(options.pids);
-  line.clear();
+  const auto outputs = open_outputs(options, path);
+  if (!outputs) return complain_of(outputs.error(), kInputOutput);
+  LiveRecorder live(options, executable, LiveLine::kNoCommand, **outputs, signals);
+  auto run = live.recorder.attach(options.pids);
+  live.line.clear();
   if (!run) {
-    give_up(uploads->get(), signals, run.error());
+    give_up((*outputs)->upload.get(), signals, run.error());
     return kAnswerIsNo;
   }
   run->figures.ran_as_root = ::geteuid() == 0;
   run->figures.target_is_stopped =
       std::all_of(options.pids.begin(), options.pids.end(), os::is_stopped);
-  const LeavingsEnd end =
-      leave(options, *run, {files, outputs, raw_log->get(), uploads->get()}, signals, true);
+  const RecordEnd end = leave(options, *run, **outputs, signals, true);
   if (!end.is_written) return kInputOutput;
   if (run->reason == recorder::StopReason::Signal) os::die_by_signal(run->signal);
   if (end.taken) os::die_by_signal(end.taken->number);
@@ -364,6 +180,22 @@ bool has_ended(const target::LaunchedChild& child) {
   return ::poll(&end, 1, 0) == 1;
 }
 
+// The recording is over, the command maybe not. False if something was not written, nor kept to be
+// sent later.
+bool leave_launched(const RecordOptions& options, recorder::RunResult& run,
+                    const RecordOutputs& outputs, const target::LaunchedChild& child,
+                    const os::SignalSet& signals) {
+  const bool goes_on = run.reason != recorder::StopReason::TargetEnded && !has_ended(child);
+  // Nobody is left to pass signals on to.
+  const bool is_killable = run.reason == recorder::StopReason::Signal || has_ended(child);
+  if (goes_on && !options.is_quiet) {
+    complain(fmt::format("the recording is over, the command goes on (process {})", child.pid()));
+  }
+  const RecordEnd end = leave(options, run, outputs, signals, is_killable);
+  if (end.taken) os::die_by_signal(end.taken->number);
+  return end.is_written && end.sent.is_safe;
+}
+
 int record_launched(const RecordOptions& options, const os::SignalSet& signals) {
   auto child = target::LaunchedChild::start(options.command);
   if (!child) {
@@ -373,49 +205,20 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
   const std::string path =
       resolve_output(options.output, std::string(base_name(options.command.front())), child->pid(),
                      options.format);
-  const OutputDirectory directory(options);
-  if (auto ok = check_outputs(options, path); !ok) {
-    complain(ok.error().message);
-    return kOwnFailure;
-  }
-  const auto raw_log = start_raw_log(options);
-  if (!raw_log) {
-    complain(raw_log.error().message);
-    return kOwnFailure;
-  }
-  const auto uploads = start_upload(options, path);
-  if (!uploads) {
-    complain(uploads.error().message);
-    return exit_code_of(uploads.error()) == kWrongUsage ? kWrongUsage : kOwnFailure;
-  }
-  ChunkFiles files(path, options.format);
-  ChunkOutputs outputs(options.format, writes_files(options) ? &files : nullptr, uploads->get());
-  const auto sampler = sampling::make_perf_sampler(sampler_options(options), raw_log->get());
-  recorder::RecorderOptions recorder_opts = recorder_options(options);
-  recorder_opts.raw_log = raw_log->get();
-  LiveLine line(!options.is_quiet, child->pid());
-  recorder::Recorder recorder(std::move(recorder_opts), *sampler, signals, outputs,
-                              [&](const recorder::Progress& progress) { line.show(progress); });
+  const auto outputs = open_outputs(options, path);
+  if (!outputs) return complain_of(outputs.error(), kOwnFailure);
+  LiveRecorder live(options, "", child->pid(), **outputs, signals);
   int exec_errno = 0;
-  auto run = recorder.launch(*child, exec_errno);
-  line.clear();
+  auto run = live.recorder.launch(*child, exec_errno);
+  live.line.clear();
   if (exec_errno != 0) return exec_failure(options.command.front(), exec_errno);
   if (!run) {
-    give_up(uploads->get(), signals, run.error());
+    give_up((*outputs)->upload.get(), signals, run.error());
     return kOwnFailure;
   }
   run->figures.ran_as_root = ::geteuid() == 0;
-  const bool goes_on = run->reason != recorder::StopReason::TargetEnded && !has_ended(*child);
-  // Nobody is left to pass signals on to.
-  const bool is_killable = run->reason == recorder::StopReason::Signal || has_ended(*child);
-  if (goes_on && !options.is_quiet) {
-    complain(fmt::format("the recording is over, the command goes on (process {})", child->pid()));
-  }
-  const LeavingsEnd end =
-      leave(options, *run, {files, outputs, raw_log->get(), uploads->get()}, signals, is_killable);
-  if (end.taken) os::die_by_signal(end.taken->number);
-  const bool is_written = end.is_written && end.sent.is_safe;
-  const auto status = recorder.wait_for_end_of(*child);
+  const bool is_written = leave_launched(options, *run, **outputs, *child, signals);
+  const auto status = live.recorder.wait_for_end_of(*child);
   if (!is_written || !status) return kOwnFailure;
   return exit_code_of(*status);
 }

@@ -45,6 +45,9 @@ struct SampleFigures {
   // frames.
   uint64_t samples_with_live_frames = 0;
   uint64_t live_frames = 0;
+  // The same for those that were taken from the thread's last whole walk (Unwinder::join()).
+  uint64_t samples_with_joined_frames = 0;
+  uint64_t joined_frames = 0;
   uint64_t unwind_ns = 0;
   uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
 

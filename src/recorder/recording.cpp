@@ -116,21 +116,26 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   return result;
 }
 
-// A stack deeper than its copy: its outer part is read from the process itself.
+// A stack deeper than its copy: its outer part is read from the process itself or, where that has
+// gone on meanwhile, is what it was in the thread's last whole walk.
 unwind::Walk Recording::complete(uint64_t time_ns, const sampling::SampleEvent& sample,
                                  const unwind::Registers& registers,
                                  const unwind::ModuleMap& modules, const unwind::Walk& cut) {
   const RuntimeAddress begin = stack_pointer(registers);
   const RuntimeAddress above_copy{begin.value + sample.stack.size()};
-  if (!live_stack_.begin({sample.pid, time_ns, above_copy}, cut)) return cut;
+  unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   unwind::Walk walk = cut;
-  while (walk.end == unwind::WalkEnd::StackTruncated && live_stack_.grow()) {
+  const bool still_stands = live_stack_.begin({sample.pid, time_ns, above_copy}, cut);
+  while (still_stands && walk.end == unwind::WalkEnd::StackTruncated && live_stack_.grow()) {
     const unwind::StackSnapshot stack(begin, sample.stack, true, live_stack_.bytes());
-    walk = unwinder_.walk(registers, stack, modules, &memories_.of(sample.pid, sample.tid));
+    walk = unwinder_.walk(registers, stack, modules, &memory);
   }
-  const bool is_good = walk.end == unwind::WalkEnd::Root || walk.end == unwind::WalkEnd::FrameLimit;
-  if (!is_good) return {walk.frames.first(cut.frames.size()), cut.end, {}};
-  ++figures_.samples_with_live_frames;
+  if (walk.end == unwind::WalkEnd::Root || walk.end == unwind::WalkEnd::FrameLimit) {
+    ++figures_.samples_with_live_frames;
+    return walk;
+  }
+  walk = unwinder_.join(registers, {begin, sample.stack}, modules, memory);
+  if (walk.is_complete()) ++figures_.samples_with_joined_frames;
   return walk;
 }
 
@@ -157,6 +162,7 @@ void Recording::collect_frames(const unwind::Walk& walk, uint32_t pid,
   for (const unwind::WalkedFrame& frame : walk.frames) {
     ++figures_.frames_by_origin[static_cast<size_t>(frame.origin)];
     if (frame.is_live) ++figures_.live_frames;
+    if (frame.is_joined) ++figures_.joined_frames;
     uint32_t image = frame.image;
     if (image == unwind::kNoImage) {
       const unwind::Module* module = modules.find({frame.pc});

@@ -60,6 +60,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "samples_complete", figures.samples_complete());
   add_number(json, "samples_truncated", figures.samples_truncated());
   add_number(json, "samples_with_live_frames", figures.sample.samples_with_live_frames);
+  add_number(json, "samples_with_joined_frames", figures.sample.samples_with_joined_frames);
   add_number(json, "samples_failed",
              figures.samples_failed() + figures.sample.loss(Loss::UnmappedPc));
   add_number(json, "samples_lost", figures.samples_lost());
@@ -69,6 +70,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_counts<unwind::WalkEnd>(json, "walk_ends", figures.sample.walk_ends);
   add_counts<unwind::FrameOrigin>(json, "frames_by_origin", figures.sample.frames_by_origin);
   add_number(json, "frames_live", figures.sample.live_frames);
+  add_number(json, "frames_joined", figures.sample.joined_frames);
 }
 
 void add_setup(JsonWriter& json, const sampling::SamplerSetup& setup) {

@@ -79,10 +79,25 @@ class Walker {
       if (!enter_frame() || knows_the_rest()) break;
     } while (step() == Step::Continues);
     if (end_ == WalkEnd::Root) trail_.is_whole();
-    return {frames_.first(frame_count_), end_, last_return_};
+    return walk();
+  }
+
+  // Behind run(): goes on as the thread's last whole walk did.
+  Walk join() {
+    const std::span<const WalkStep> rest = trail_.beyond_same_frame(frames_.size() - frame_count_);
+    if (rest.empty()) return walk();
+    append(rest);
+    for (WalkedFrame& frame : frames_.subspan(frame_count_ - rest.size(), rest.size())) {
+      frame.is_live = false;
+      frame.is_joined = true;
+    }
+    end_ = WalkEnd::Root;
+    return walk();
   }
 
  private:
+  Walk walk() const { return {frames_.first(frame_count_), end_, last_return_}; }
+
   void start(Mode mode) {
     mode_ = mode;
     trail_.restart(mode == Mode::Fast);
@@ -136,14 +151,19 @@ class Walker {
     const std::span<const WalkStep> known =
         trail_.known_from_here(stack_, frames_.size() - frame_count_);
     if (known.empty()) return false;
-    for (size_t i = known.size() - 1; i-- > 0;) {
-      WalkedFrame& frame = frames_[frame_count_++];
-      frame = known[i].frame;
-      frame.is_live = stack_.is_live({known[i + 1].return_address.address});
+    append(known.first(known.size() - 1));
+    for (size_t i = 0; i + 1 < known.size(); ++i) {
+      // A frame was found with the word that led to it, its callee's.
+      frames_[frame_count_ - 1 - i].is_live = stack_.is_live({known[i + 1].return_address.address});
     }
     stats_.remembered_frames += known.size() - 1;
     end_ = WalkEnd::Root;
     return true;
+  }
+
+  // `steps` are outermost first, frames innermost.
+  void append(std::span<const WalkStep> steps) {
+    for (size_t i = steps.size(); i-- > 0;) frames_[frame_count_++] = steps[i].frame;
   }
 
   // Neighbouring frames are mostly of one module.
@@ -468,7 +488,7 @@ Unwinder::Unwinder(Arch arch, size_t cache_bytes)
 }
 
 Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
-                    const ModuleMap& modules, WalkMemory* memory) {
+                    const ModuleMap& modules, WalkMemory* memory, AtEndOfCopy at_end_of_copy) {
   const ArchRegisters names = arch_registers(arch_);
   if (!registers.is_known(names.program_counter) || !registers.is_known(names.stack_pointer)) {
     return {{}, WalkEnd::UnknownRegister};
@@ -476,8 +496,10 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
   uint32_t work_left = kMaxWork;
   WalkTrail trail(memory, modules.version(), steps_);
   const auto run = [&](Mode mode) {
-    return Walker(arch_, registers, stack, modules, cache_, stats_, *frames_, trail, work_left)
-        .run(mode);
+    Walker walker(arch_, registers, stack, modules, cache_, stats_, *frames_, trail, work_left);
+    const Walk walk = walker.run(mode);
+    const bool joins = at_end_of_copy == AtEndOfCopy::Joins && walk.end == WalkEnd::StackTruncated;
+    return joins ? walker.join() : walk;
   };
   Walk walk = run(Mode::Fast);
   // Perhaps an inner frame saved the register that was missing: once more, with all of them.
@@ -488,6 +510,11 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
   stats_.cache_hits = cache_.hits();
   stats_.cache_misses = cache_.misses();
   return walk;
+}
+
+Walk Unwinder::join(const Registers& registers, const StackSnapshot& stack,
+                    const ModuleMap& modules, WalkMemory& memory) {
+  return walk(registers, stack, modules, &memory, AtEndOfCopy::Joins);
 }
 
 }  // namespace sentry_prof::unwind

@@ -71,11 +71,24 @@ class Unwinder {
   // `registers` must know pc, sp and, for frames that use it, fp. `memory` is what is known of the
   // thread from its last walk, and makes the walk faster, never other; null: nothing.
   Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
-            WalkMemory* memory = nullptr);
+            WalkMemory* memory = nullptr) {
+    return walk(registers, stack, modules, memory, AtEndOfCopy::Ends);
+  }
+
+  // For a walk that ended as StackTruncated, where nothing more can be read of the stack: the same,
+  // and from its last frame on as the thread's last whole walk went, if that came through the same
+  // frame: pc, stack pointer and frame pointer. The frame may have returned in between and have
+  // been called again from elsewhere, to the same place; so `memory` learns nothing from it.
+  Walk join(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
+            WalkMemory& memory);
 
   const UnwinderStats& stats() const { return stats_; }
 
  private:
+  enum class AtEndOfCopy : uint8_t { Ends, Joins };
+  Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
+            WalkMemory* memory, AtEndOfCopy at_end_of_copy);
+
   Arch arch_;
   RuleCache cache_;
   UnwinderStats stats_;

@@ -63,6 +63,18 @@ class WalkTrail {
     return std::span(known).first(untried_);
   }
 
+  // If the frame that was entered last was in the thread's last whole walk, too, at the same place
+  // and with the same frame pointer: the steps outside of it there, outermost first, if they are no
+  // more than `max_frames`. Else none. Their words may be others by now.
+  std::span<const WalkStep> beyond_same_frame(size_t max_frames) const {
+    if (!is_followed_ || steps_.empty()) return {};
+    const std::vector<WalkStep>& known = memory_->steps();
+    for (size_t i = 1; i < known.size() && i <= max_frames; ++i) {
+      if (known[i].state == steps_.back().state) return std::span(known).first(i);
+    }
+    return {};
+  }
+
   // The walk reached the root.
   void is_whole() {
     if (is_followed_) memory_->learn(kept_, steps_);

@@ -202,6 +202,25 @@ TEST_CASE("A stack whose outer part is gone by now keeps what its copy has") {
   CHECK(figures.sample.samples_with_live_frames == 0);
 }
 
+TEST_CASE(
+    "Where the process has gone on, the outer frames are the last walk's through the same frame") {
+  Fixture run;
+  run.live_words = {kStack + 16, kCode + 0x100, 0, kCode + 0x200};
+  run.cut_sample(1 * kSecond_ns + 10);
+  run.live_words[1] = kCode + 0x180;  // another call since
+  run.cut_sample(1 * kSecond_ns + 20);
+  run.live_words.clear();  // the process is gone
+  run.cut_sample(1 * kSecond_ns + 30);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  const Profile& profile = run.sink.profiles.at(0);
+  for (const Sample& sample : profile.samples) CHECK(profile.stack(sample.stack).size() == 3);
+  CHECK(figures.samples_complete() == 3);
+  CHECK(figures.sample.samples_with_live_frames == 1);
+  CHECK(figures.sample.live_frames == 1);
+  CHECK(figures.sample.samples_with_joined_frames == 2);
+  CHECK(figures.sample.joined_frames == 2);
+}
+
 TEST_CASE("Samples in exec are a loss of their own until the new program runs") {
   Fixture run;
   run.sample(1 * kSecond_ns + 10);

@@ -157,3 +157,54 @@ TEST_CASE("each thread has a memory of its own, and threads of one place take tu
   CHECK(memories.of(2, 1).steps().empty());
   CHECK(memories.of(1, 1).steps().empty());
 }
+
+TEST_CASE("a walk that its copy cut is joined to the last whole one through the same frame") {
+  RememberingWorld w;
+  w.walk_from(0x1010, w.words());
+  auto cut = w.words();
+  cut.resize(5);  // the return address into 0x4050 was not copied
+  const FakeStack stack(0x7000, cut);
+  CHECK(end_of(w.walk_from(0x1020, cut)) == "stack_truncated");
+  const Walk joined =
+      w.unwinder.join(registers_at(at(0x1020), 0x7000, 0), stack, w.modules, w.memory);
+  CHECK(pcs(joined) == Pcs{0x1020, 0x2050, 0x3050, 0x4050});
+  CHECK(joined.is_complete());
+  std::vector<bool> is_joined;
+  for (const WalkedFrame& frame : joined.frames) is_joined.push_back(frame.is_joined);
+  CHECK(is_joined == std::vector<bool>{false, false, false, true});
+}
+
+TEST_CASE("no walk is joined through another pc, place or frame pointer, or without a last one") {
+  RememberingWorld w;
+  const auto end_of_join = [&](const std::vector<uint64_t>& words, uint64_t sp, uint64_t fp) {
+    return end_of(w.unwinder.join(registers_at(at(0x1010), sp, fp), FakeStack(sp, words), w.modules,
+                                  w.memory));
+  };
+  auto cut = w.words();
+  cut.resize(5);
+  CHECK(end_of_join(cut, 0x7000, 0) == "stack_truncated");
+  w.walk_from(0x1010, w.words());
+  CHECK(end_of_join(cut, 0x7008, 0) == "stack_truncated");
+  auto other = cut;
+  other[4] = at(0x3051);
+  CHECK(end_of_join(other, 0x7000, 0) == "stack_truncated");
+  other = cut;
+  other[3] = 0xfc;  // the saved frame pointer
+  CHECK(end_of_join(other, 0x7000, 0) == "stack_truncated");
+  CHECK(end_of_join(cut, 0x7000, 0) == "root");
+}
+
+TEST_CASE("what was joined is not learned: the next join is to the last whole walk, too") {
+  RememberingWorld w;
+  w.walk_from(0x1010, w.words());
+  auto cut = w.words();
+  cut.resize(5);
+  cut[1] = at(0x2060);  // joined farther out, at 0x3050
+  const auto joined = [&] {
+    return w.unwinder.join(registers_at(at(0x1010), 0x7000, 0), FakeStack(0x7000, cut), w.modules,
+                           w.memory);
+  };
+  CHECK(pcs(joined()) == Pcs{0x1010, 0x2060, 0x3050, 0x4050});
+  cut.resize(3);
+  CHECK(end_of(joined()) == "stack_truncated");
+}

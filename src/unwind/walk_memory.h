@@ -46,8 +46,10 @@ struct WalkStep {
   }
 };
 
-// 24 KiB. Few stacks have more frames; what lies farther in is walked as ever.
-inline constexpr size_t kMaxRememberedSteps = 256;
+// 160 KiB, for a thread whose stack is that deep. As many as a walk has frames (kMaxFrames): a cut
+// stack can be joined only where its last frame is remembered, which lies far in.
+inline constexpr size_t kMaxRememberedSteps = 2048;
+static_assert(sizeof(WalkStep) == 80);
 
 // The outermost frames of a walk that reached its root. A walk is a function of the module map, the
 // state and the words it reads: one that comes to a remembered state and finds the same words would
@@ -73,8 +75,9 @@ class WalkMemory {
   std::vector<WalkStep> steps_;
 };
 
-// The memories of as many threads as are likely to run at a time, 1.5 MiB at most. Of two threads
-// that share a place the later one has it.
+// The memories of as many threads as are likely to run at a time: 200 KiB for stacks of 40 frames,
+// 10 MiB if all of them are as deep as can be. Of two threads that share a place the later one has
+// it.
 class WalkMemories {
  public:
   WalkMemory& of(uint32_t pid, uint32_t tid);

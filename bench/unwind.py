@@ -2,6 +2,7 @@
 """scripts/bench unwind: what a walk costs by the frame, beside perf script on the same work."""
 
 import argparse
+import glob
 import os
 import shutil
 import statistics
@@ -37,24 +38,36 @@ def walk_figures(bench, log):
     return {name: float(value) for name, value in (line.split() for line in lines)}
 
 
-def perf_ns_a_frame(directory):
-    """CPU time of perf script, all in, by the frames that it prints."""
+def hotspot_parser():
+    """What KDAB's hotspot reads perf.data with; it unwinds by libdw. Debian: hotspot."""
+    found = glob.glob("/usr/lib/*/libexec/hotspot-perfparser")
+    return found[0] if found else None
+
+
+def peers_ns_a_frame(directory):
+    """CPU time, all in, of perf script and of hotspot-perfparser on one perf.data, by the frames that perf script prints."""
     perf = Perf(directory, FREQUENCY_HZ)
     perf.launch(compiler(os.path.join(directory, "out.o")))
-    cpu_s = perf.script().cpu_s
+    cpu_s = {"perf": perf.script().cpu_s}
+    if hotspot_parser():
+        cpu_s["hotspot"] = measure.run([hotspot_parser(), "--input", perf.data, "--output", "/dev/null"]).cpu_s
     with open(perf.text, "rb") as text:
         frames = sum(line.startswith(b"\t") for line in text)
-    return cpu_s * 1e9 / frames if frames else None
+    return {name: value * 1e9 / frames for name, value in cpu_s.items()} if frames else {}
 
 
-def make_table(runs, perf_ns):
+def make_table(runs, peers_ns):
+    def peer(name):
+        return f"{peers_ns[name]:.0f}" if name in peers_ns else "-"
+
     def cell(name):
         return f"{statistics.median(run[name] for run in runs):.1f}"
     rows = [("ns a frame", "must", "walk alone", "with the thread's last walk"),
             ("stack in the cache", "<= 12", cell("warm"), cell("warm_remembered")),
             ("each sample once, stack not in the cache", "<= 70", cell("cold"), cell("cold_remembered")),
             ("the first time: tables read, rules made", "", cell("first"), cell("first_remembered")),
-            ("perf script --no-inline, all in", "", "-" if perf_ns is None else f"{perf_ns:.0f}", "")]
+            ("perf script --no-inline, all in", "", peer("perf"), ""),
+            ("hotspot-perfparser, all in", "", peer("hotspot"), "")]
     samples, complete = runs[0]["samples"], runs[0]["complete"]
     return (measure.table_text(rows) + f"\n\n{samples:.0f} samples of {runs[0]['frames_a_sample']:.1f} frames; {100 * complete / samples:.2f} % "
             "complete by what the kernel copied alone. The rightmost column is how recordings walk; there the tables are in the page cache\n"
@@ -75,10 +88,10 @@ def main():
         log = record_raw_log(options.sentry_prof, directory)
         say("walking")
         runs = [walk_figures(options.unwind_bench, log) for _ in range(options.runs)]
-        say("perf")
-        perf_ns = perf_ns_a_frame(directory) if Perf.is_installed() else None
+        say("perf and hotspot")
+        peers_ns = peers_ns_a_frame(directory) if Perf.is_installed() else {}
     text = machine.described("unwind", f"clang++ at {FREQUENCY_HZ} Hz; medians of {options.runs} runs over one raw log") + "\n\n" + \
-        make_table(runs, perf_ns) + "\n"
+        make_table(runs, peers_ns) + "\n"
     print(text)
     if options.write:
         machine.put_at_head(options.write, text)

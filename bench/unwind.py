@@ -66,6 +66,7 @@ def make_table(runs, peers_ns):
             ("stack in the cache", "<= 12", cell("warm"), cell("warm_remembered")),
             ("each sample once, stack not in the cache", "<= 70", cell("cold"), cell("cold_remembered")),
             ("the first time: tables read, rules made", "", cell("first"), cell("first_remembered")),
+            ("the slowest of these walks, in ms", "<= 50", f"{max(run['slowest_walk_ms'] for run in runs):.1f}", ""),
             ("perf script --no-inline, all in", "", peer("perf"), ""),
             ("hotspot-perfparser, all in", "", peer("hotspot"), "")]
     samples, complete = runs[0]["samples"], runs[0]["complete"]

@@ -1,9 +1,10 @@
 // Times the walk over the samples of a raw log: unwind_bench LOG. Prints "name value" lines.
-//   first       each sample once, in order, nothing known: unwind tables are read and rules are
-//   made cold        each sample once more: the rules are known, the stacks are not in the cache
+//   first       each sample once, in order, nothing known: unwind tables are read, rules made
+//   cold        each sample once more: the rules are known, the stacks are not in the cache
 //   warm        each sample many times in a row
 // The same with what is remembered of each thread's last walk as "..._remembered". All in ns a
-// frame.
+// frame. slowest_walk_ms: the longest of the first ones, which reads the largest tables.
+#include "os/clock.h"
 #include "os/file.h"
 #include "recorder/mapping_facts.h"
 #include "recorder/raw_log.h"
@@ -11,6 +12,7 @@
 #include "recorder/replay.h"
 #include "unwind/walk.h"
 
+#include <algorithm>
 #include <ctime>
 #include <exception>
 #include <map>
@@ -113,6 +115,8 @@ struct Figures {
   uint64_t walks = 0;
   uint64_t complete = 0;
 
+  double slowest_ns = 0;
+
   double ns_a_frame() const { return frames == 0 ? 0 : ns / static_cast<double>(frames); }
 };
 
@@ -129,8 +133,10 @@ class Bench {
     fmt::print("first{0} {1:.1f}\ncold{0} {2:.1f}\nwarm{0} {3:.1f}\n", suffix, first.ns_a_frame(),
                cold.ns_a_frame(), warm.ns_a_frame());
     if (is_remembering) return;
-    fmt::print("samples {}\ncomplete {}\nframes_a_sample {:.1f}\n", cold.walks, cold.complete,
-               static_cast<double>(cold.frames) / static_cast<double>(cold.walks));
+    fmt::print("samples {}\ncomplete {}\nframes_a_sample {:.1f}\nslowest_walk_ms {:.2f}\n",
+               cold.walks, cold.complete,
+               static_cast<double>(cold.frames) / static_cast<double>(cold.walks),
+               first.slowest_ns / 1e6);
   }
 
  private:
@@ -151,7 +157,12 @@ class Bench {
     memories_ = std::make_unique<unwind::WalkMemories>();
     Figures figures;
     const double begin_ns = cpu_now_ns();
-    for (const StoredSample& sample : samples_) count(walk(unwinder, sample), figures);
+    for (const StoredSample& sample : samples_) {
+      const uint64_t walk_begin_ns = os::monotonic_ns();
+      count(walk(unwinder, sample), figures);
+      figures.slowest_ns =
+          std::max(figures.slowest_ns, static_cast<double>(os::monotonic_ns() - walk_begin_ns));
+    }
     figures.ns = cpu_now_ns() - begin_ns;
     return figures;
   }

@@ -112,7 +112,7 @@ __asm__(
 #endif
 
 // AddressSanitizer does not want other functions' frames read.
-[[gnu::no_sanitize("address")]] void copy_stack() {
+__attribute__((no_sanitize("address"))) void copy_stack() {
   const auto* from = reinterpret_cast<const volatile uint64_t*>(capture.stack_begin);
   capture.word_count = (capture.stack_end - capture.stack_begin) / 8;
   if (capture.word_count > capture.words.size()) capture.word_count = capture.words.size();

@@ -46,6 +46,7 @@ enum Opcode : uint8_t {
   kValOffsetSf = 0x15,
   kValExpression = 0x16,
   kMipsAdvanceLoc8 = 0x1d,
+  kAarch64NegateRaStateWithPc = 0x2c,
   kAarch64NegateRaState = 0x2d,  // on SPARC, which is not handled: GNU_window_save
   kGnuArgsSize = 0x2e,
   kGnuNegativeOffsetExtended = 0x2f,
@@ -245,6 +246,7 @@ void RowProgram::step_extended(uint8_t opcode) {
       return remember();
     case kRestoreState:
       return restore();
+    case kAarch64NegateRaStateWithPc:  // signed with the pc, too: nothing that a walk checks
     case kAarch64NegateRaState:
       return negate_ra_state();
     case kGnuArgsSize:

@@ -71,6 +71,7 @@ class LoadedImage final : public unwind::CfiSource {
   const std::string& cfi_error() const { return cfi_error_; }
 
  private:
+  unwind::RowStatus cfi_row_at(LinkAddress pc, unwind::Row& row) const;
   void load_cfi() const;
   bool pay_for_cfi() const;
 

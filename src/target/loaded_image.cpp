@@ -1,3 +1,4 @@
+#include "elf/signal_return.h"
 #include "target/image_store.h"
 
 namespace sentry_prof::target {
@@ -28,6 +29,15 @@ std::shared_ptr<LoadedImage> LoadedImage::known_by_name(unwind::ImageId id, std:
 }
 
 unwind::RowStatus LoadedImage::row_at(LinkAddress pc, unwind::Row& row) const {
+  const unwind::RowStatus status = cfi_row_at(pc, row);
+  const bool may_return_from_signal = status == unwind::RowStatus::NoCfi ||
+                                      (status == unwind::RowStatus::Found && row.is_signal_frame);
+  return may_return_from_signal && elf::signal_return_row(*file_, layout_, pc, row)
+             ? unwind::RowStatus::Found
+             : status;
+}
+
+unwind::RowStatus LoadedImage::cfi_row_at(LinkAddress pc, unwind::Row& row) const {
   if (!cfi_was_tried_) load_cfi();
   if (cfi_ == nullptr) return unwind::RowStatus::NoCfi;
   const unwind::RowStatus status = cfi_->row_at(pc, row);
@@ -56,6 +66,12 @@ bool LoadedImage::pay_for_cfi() const {
 void LoadedImage::load_cfi() const {
   cfi_was_tried_ = true;
   if (is_known_by_name_only()) return;
+  // The kernels of x86-64 and aarch64 that are sampled run no such code, but anything can be
+  // mapped.
+  if (layout_.order != std::endian::little) {
+    cfi_error_ = "it is big-endian, which this processor's programs are not";
+    return;
+  }
   auto sections = elf::read_cfi_sections(*file_, layout_, cfi_budget_->bytes_left);
   if (!sections) {
     cfi_error_ = std::move(sections.error().message);

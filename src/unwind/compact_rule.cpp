@@ -42,7 +42,22 @@ bool pack_frame_pointer(const RegisterRule& saved, CompactRule& rule) {
   }
 }
 
-bool pack_return_address(const RegisterRule& saved, CompactRule& rule) {
+bool is_unchanged(const RegisterRule& rule) {
+  return rule.kind == RuleKind::Unspecified || rule.kind == RuleKind::SameValue;
+}
+
+// A leaf without a frame, or a function before it has made its frame or after it has left it.
+bool pack_link_register(const Row& row, ArchRegisters arch, CompactRule& rule) {
+  const bool is_leaf = row.return_address_register == arch.link_register &&
+                       rule.kind == CompactKind::CfaFromSp &&
+                       is_unchanged(row.rules[arch.frame_pointer]);
+  if (is_leaf) rule.kind = CompactKind::LinkFromSp;
+  return is_leaf;
+}
+
+bool pack_return_address(const Row& row, ArchRegisters arch, CompactRule& rule) {
+  const RegisterRule& saved = row.rules[row.return_address_register];
+  if (is_unchanged(saved)) return pack_link_register(row, arch, rule);
   return saved.kind == RuleKind::AtCfaOffset && to_words(saved.offset, rule.return_address_words);
 }
 
@@ -50,13 +65,13 @@ bool pack_return_address(const RegisterRule& saved, CompactRule& rule) {
 
 CompactRule compact_rule_of(const Row& row, ArchRegisters arch) {
   if (row.return_address_register >= kRegisterCount) return {.kind = CompactKind::Unsupported};
-  const RegisterRule& return_address = row.rules[row.return_address_register];
-  if (return_address.kind == RuleKind::Undefined) return {.kind = CompactKind::Root};
+  if (row.rules[row.return_address_register].kind == RuleKind::Undefined)
+    return {.kind = CompactKind::Root};
   if (row.is_signal_frame) return kFull;
   // Without a rule of its own the caller's stack pointer is the CFA.
   if (row.rules[arch.stack_pointer].kind != RuleKind::Unspecified) return kFull;
   CompactRule rule;
-  const bool fits = pack_cfa(row, arch, rule) && pack_return_address(return_address, rule) &&
+  const bool fits = pack_cfa(row, arch, rule) && pack_return_address(row, arch, rule) &&
                     pack_frame_pointer(row.rules[arch.frame_pointer], rule);
   return fits ? rule : kFull;
 }

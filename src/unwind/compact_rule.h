@@ -9,11 +9,12 @@
 namespace sentry_prof::unwind {
 
 enum class CompactKind : uint8_t {
-  CfaFromSp,  // CFA = stack pointer + cfa_words * 8
-  CfaFromFp,  // CFA = frame pointer + cfa_words * 8
-  Root,       // the return address is undefined, or the source says so: nothing called this frame
-  Full,       // does not fit: ask the source for the row again and evaluate all of it
-  NoCfi,      // the rest are answers without a row, remembered just the same
+  CfaFromSp,   // CFA = stack pointer + cfa_words * 8
+  CfaFromFp,   // CFA = frame pointer + cfa_words * 8
+  LinkFromSp,  // CFA as in CfaFromSp; the return address is still in the link register
+  Root,        // the return address is undefined, or the source says so: nothing called this frame
+  Full,        // does not fit: ask the source for the row again and evaluate all of it
+  NoCfi,       // the rest are answers without a row, remembered just the same
   Malformed,
   Unsupported,
 };

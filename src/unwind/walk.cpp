@@ -5,6 +5,7 @@
 #include "unwind/walk_trail.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace sentry_prof::unwind {
 namespace {
@@ -36,6 +37,16 @@ constexpr uint32_t kMaxUncachedWork = 1u << 14;
 constexpr uint64_t kPrefetch_bytes = 2048;
 constexpr uint64_t kCacheLine_bytes = 64;
 
+// What is kept of an aarch64 return address, whose upper bits may be a signature (pointer
+// authentication). The kernel gives no mask with a sample (ptrace does: NT_ARM_PAC_MASK), but none
+// is needed: the signature lies above all user addresses, how many bits ever the kernel gives these
+// (36 at the least, 39, 42, 47, 48 or 52: CONFIG_ARM64_VA_BITS), so above all mapped code as well.
+uint64_t code_address_mask(const ModuleMap& modules) {
+  constexpr uint64_t kLeastTop = uint64_t{1} << 35;  // 36 bits
+  const uint64_t end = modules.modules().empty() ? 0 : modules.modules().back().end.value;
+  return UINT64_MAX >> std::countl_zero(end | kLeastTop);
+}
+
 // Outcome of one step from a frame to its caller.
 enum class Step : uint8_t { Continues, Ends };
 
@@ -48,6 +59,8 @@ struct Cursor {
   uint64_t sp = 0;
   uint64_t fp = 0;
   bool fp_is_known = false;
+  // False behind a frame pointer of aarch64: `sp` is then no more than a lower bound.
+  bool sp_is_known = true;
   // The leaf, or interrupted by a signal: the pc is the next instruction, not a return address.
   bool pc_is_exact = false;
   bool is_leaf = false;
@@ -64,6 +77,7 @@ class Walker {
          uint32_t& work_left)
       : arch_(arch),
         names_(arch_registers(arch)),
+        address_mask_(arch == Arch::Aarch64 ? code_address_mask(modules) : UINT64_MAX),
         leaf_(leaf),
         stack_(stack),
         modules_(modules),
@@ -141,7 +155,8 @@ class Walker {
     return {.pc = cursor_.pc,
             .sp = cursor_.sp,
             .fp = cursor_.fp_is_known ? cursor_.fp : 0,
-            .fp_is_known = cursor_.fp_is_known};
+            .fp_is_known = cursor_.fp_is_known,
+            .sp_is_known = cursor_.sp_is_known};
   }
 
   // Whether the thread's last walk came through the frame at the cursor, and nothing has changed
@@ -194,14 +209,14 @@ class Walker {
   // Apart, since a Row is large and the warm path needs none.
   [[gnu::noinline]] Step step_by_new_rule(LinkAddress pc, std::optional<uint64_t> key) {
     Row row;
-    const CompactRule rule = make_rule(pc, row);
+    const CompactRule rule = make_rule(*module_, pc, row);
     if (key) cache_.insert(*key, rule);
     if (!spend(row.work)) return ends(WalkEnd::Unsupported);
     return rule.kind == CompactKind::Full ? step_over(row) : step_by_rule(pc, rule);
   }
 
-  CompactRule make_rule(LinkAddress pc, Row& row) {
-    const RowStatus status = module_->cfi->row_at(pc, row);
+  CompactRule make_rule(const Module& module, LinkAddress pc, Row& row) const {
+    const RowStatus status = module.cfi->row_at(pc, row);
     if (status != RowStatus::Found) return compact_rule_of(status);
     const CompactRule rule = compact_rule_of(row, names_);
     const bool is_too_expensive = rule.kind == CompactKind::Full && row.work > kMaxUncachedWork;
@@ -217,10 +232,13 @@ class Walker {
   Step step_by_rule(LinkAddress pc, CompactRule rule) {
     switch (rule.kind) {
       case CompactKind::CfaFromSp:
+        if (!cursor_.sp_is_known) return step_from_frame_record(rule);
         return step_from_cfa(rule, cursor_.sp + as_bytes(rule.cfa_words));
       case CompactKind::CfaFromFp:
         if (!cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
         return step_from_cfa(rule, cursor_.fp + as_bytes(rule.cfa_words));
+      case CompactKind::LinkFromSp:
+        return step_by_link_register(rule);
       case CompactKind::Full:
         return step_by_whole_row(pc);
       case CompactKind::Root:
@@ -248,6 +266,37 @@ class Walker {
     if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
     if (is_nobody(return_address)) return ends(WalkEnd::Root);
     move_to_caller(return_address, cfa, FrameOrigin::Cfi);
+    return Step::Continues;
+  }
+
+  // A function that keeps frame pointers has its own in the register when it calls: it points at
+  // the two words where this function saved its caller's and its return address (AAPCS64,
+  // section 6.4.6).
+  Step step_from_frame_record(CompactRule rule) {
+    const bool has_record =
+        rule.fp == CompactFp::Saved && rule.return_address_words == rule.fp_words + 1;
+    if (!has_record || !cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
+    return step_from_cfa(rule, cursor_.fp - as_bytes(rule.fp_words));
+  }
+
+  // Only what made no call since still has its return address in the register. `registers_` are
+  // those of a frame whose pc is exact.
+  Step step_by_link_register(CompactRule rule) {
+    if (!knows_link_register()) return ends(WalkEnd::UnknownRegister);
+    const uint64_t cfa = cursor_.sp + as_bytes(rule.cfa_words);
+    if (!is_progress(cfa)) return ends(WalkEnd::NoProgress);
+    return step_to_link(cfa, FrameOrigin::Cfi);
+  }
+
+  bool knows_link_register() const {
+    return cursor_.pc_is_exact && registers_.is_known(names_.link_register);
+  }
+
+  Step step_to_link(uint64_t sp, FrameOrigin origin) {
+    const uint64_t return_address = registers_.get(names_.link_register);
+    last_return_ = {};
+    if (is_nobody(return_address)) return ends(WalkEnd::Root);
+    move_to_caller(return_address, sp, origin);
     return Step::Continues;
   }
 
@@ -295,15 +344,14 @@ class Walker {
     prefetch_above(sp);
     cursor_.pc = without_signature(return_address);
     cursor_.sp = sp;
+    cursor_.sp_is_known = true;
     cursor_.origin = origin;
     cursor_.pc_is_exact = false;
     cursor_.is_leaf = false;
   }
 
-  // aarch64 code may sign return addresses in the bits above the address space (48 bits).
   uint64_t without_signature(uint64_t return_address) const {
-    constexpr uint64_t kAddressMask = (uint64_t{1} << 48) - 1;
-    return arch_ == Arch::Aarch64 ? return_address & kAddressMask : return_address;
+    return return_address & address_mask_;
   }
 
   // Why a word outside the snapshot could not be read.
@@ -318,7 +366,12 @@ class Walker {
     Row row;
     const RowStatus status = module_->cfi->row_at(pc, row);
     if (!spend(row.work)) return ends(WalkEnd::Unsupported);
-    return status == RowStatus::Found ? step_over(row) : step_by_rule(pc, compact_rule_of(status));
+    if (status != RowStatus::Found) return step_by_rule(pc, compact_rule_of(status));
+    if (!cursor_.sp_is_known) {
+      const CompactRule rule = compact_rule_of(row, names_);
+      if (rule.kind == CompactKind::CfaFromSp) return step_by_rule(pc, rule);
+    }
+    return step_over(row);
   }
 
   Step step_over(const Row& row) {
@@ -333,11 +386,13 @@ class Walker {
     return take_registers(result.caller, row.is_signal_frame);
   }
 
-  // In the fast walk nothing but the cursor is known beyond the leaf.
+  // In the fast walk nothing but the cursor is known, except of the leaf and of what a signal
+  // interrupted.
   void put_cursor_into_registers() {
-    if (mode_ == Mode::Fast && !cursor_.is_leaf) registers_ = {};
+    if (mode_ == Mode::Fast && !cursor_.pc_is_exact) registers_ = {};
     registers_.set(names_.program_counter, cursor_.pc);
     registers_.set(names_.stack_pointer, cursor_.sp);
+    if (!cursor_.sp_is_known) registers_.forget(names_.stack_pointer);
     if (cursor_.fp_is_known) {
       registers_.set(names_.frame_pointer, cursor_.fp);
     } else {
@@ -388,6 +443,7 @@ class Walker {
   // pointers at all. Nothing says whether it does, nor whether the leaf has set its own up yet
   // (else its caller is skipped), so only a return address in executable memory is believed.
   Step step_by_frame_pointer() {
+    if (link_register_leads_out()) return step_to_link(cursor_.sp, FrameOrigin::LinkRegister);
     if (!cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
     const uint64_t fp = cursor_.fp;
     // How a thread's first frame marks itself where it has no CFI (x86-64 psABI, section 3.4.1);
@@ -404,8 +460,31 @@ class Walker {
     if (module_at(return_address - 1) == nullptr) return ends(WalkEnd::NoUnwindInfo);
     cursor_.fp = caller_fp;
     move_to_caller(return_address, fp + 16, FrameOrigin::FramePointer);
+    // x86-64 pushes the two words first of all, aarch64 has them anywhere in the frame.
+    cursor_.sp_is_known = arch_ == Arch::X86_64;
     registers_ = {};  // which registers the frame saved, and where, is not known
     return Step::Continues;
+  }
+
+  // Whether the link register surely leads to the caller. Code that makes no call has its return
+  // address there (PLT entries, assembly); in other code it is left over from the last call and
+  // leads to that code itself, which has no CFI. So it must lead to another module, or to code with
+  // CFI.
+  bool link_register_leads_out() {
+    if (!knows_link_register()) return false;
+    const uint64_t pc = without_signature(registers_.get(names_.link_register)) - 1;
+    const Module* to = modules_.find({pc});
+    if (to == nullptr) return false;
+    const bool is_same = to == module_ || (to->image == module_->image && to->image != kNoImage);
+    return !is_same || has_cfi_at(*to, to_link({pc}, to->bias));
+  }
+
+  bool has_cfi_at(const Module& module, LinkAddress pc) {
+    if (module.cfi == nullptr) return false;
+    Row row;
+    const RowStatus status = module.cfi->row_at(pc, row);
+    spend(row.work);
+    return status == RowStatus::Found;
   }
 
   // A frame pointer close above the snapshot is the stack's, which was cut; else it is no frame
@@ -418,6 +497,7 @@ class Walker {
 
   const Arch arch_;
   const ArchRegisters names_;
+  const uint64_t address_mask_;  // of return addresses
   const Registers& leaf_;
   const StackSnapshot& stack_;
   const ModuleMap& modules_;
@@ -449,9 +529,11 @@ std::string_view name_of(FrameOrigin origin) {
     case FrameOrigin::Cfi:
       return "cfi";
     case FrameOrigin::FramePointer:
+      return "frame_pointer";
+    case FrameOrigin::LinkRegister:
       break;
   }
-  return "frame_pointer";
+  return "link_register";
 }
 
 std::string_view name_of(WalkEnd end) {

@@ -18,8 +18,8 @@ namespace sentry_prof::unwind {
 
 // Why a walk ended. Root is the only complete one.
 enum class WalkEnd : uint8_t {
-  Root,  // the thread's outermost frame: undefined return address, one of 0 by a row, the ELF entry
-         // point, or a frame pointer of 0 where no CFI is
+  Root,  // the thread's outermost frame: undefined return address, one of 0 by a row or in the link
+         // register, the ELF entry point, or a frame pointer of 0 where no CFI is
   StackTruncated,   // the next word lies beyond the copied bytes, and the copy was cut
   BadMemory,        // the next word lies elsewhere outside the snapshot
   UnmappedPc,       // a pc that no executable mapping holds
@@ -68,8 +68,9 @@ class Unwinder {
 
   // Never reads outside `stack`, ends after kMaxFrames or kMaxWork at the latest. Allocates nothing
   // itself; an image's CfiSource may when it is first asked. A failing walk yields its good part.
-  // `registers` must know pc, sp and, for frames that use it, fp. `memory` is what is known of the
-  // thread from its last walk, and makes the walk faster, never other; null: nothing.
+  // `registers` must know pc, sp and, for frames that use them, fp and the link register. `memory`
+  // is what is known of the thread from its last walk, and makes the walk faster, never other;
+  // null: nothing.
   Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory* memory = nullptr) {
     return walk(registers, stack, modules, memory, AtEndOfCopy::Ends);

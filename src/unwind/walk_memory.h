@@ -19,6 +19,7 @@ struct FrameState {
   uint64_t sp = 0;
   uint64_t fp = 0;
   bool fp_is_known = false;
+  bool sp_is_known = true;
 
   bool operator==(const FrameState&) const = default;
 };

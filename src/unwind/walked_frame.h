@@ -14,8 +14,9 @@ enum class FrameOrigin : uint8_t {
   Leaf,          // the interrupted pc itself
   Cfi,           // by a row of unwind information
   FramePointer,  // by the frame pointer, where no CFI exists
+  LinkRegister,  // by the link register, where no CFI exists (aarch64)
 };
-inline constexpr size_t kFrameOriginCount = 3;
+inline constexpr size_t kFrameOriginCount = 4;
 std::string_view name_of(FrameOrigin origin);
 
 struct WalkedFrame {

@@ -3,6 +3,7 @@
 #include "elf/cfi_table.h"
 #include "elf/identity.h"
 #include "elf/layout.h"
+#include "elf/signal_return.h"
 #include "symbols/symbol_names.h"
 
 #include <algorithm>
@@ -62,6 +63,14 @@ void check_mappings(const elf::Layout& layout) {
   }
 }
 
+void check_signal_returns(const ByteSource& file, const elf::Layout& layout,
+                          const std::vector<LinkAddress>& addresses) {
+  for (const LinkAddress address : addresses) {
+    unwind::Row row;
+    if (elf::signal_return_row(file, layout, address, row)) require(row.is_signal_frame);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -76,6 +85,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(identity.build_id.size() <= 64 &&
           identity.code_id.size() == 2 * identity.build_id.size());
   const auto addresses = addresses_of(*layout);
+  check_signal_returns(file, *layout, addresses);
   for (const auto& name : symbols::names_at(file, *layout, addresses)) {
     require(!name || (!name->empty() && name->size() <= 4096));
   }

@@ -2,6 +2,7 @@
 
 #include "base/byte_source.h"
 #include "elf/layout.h"
+#include "elf/signal_return.h"
 
 #include <algorithm>
 #include <fstream>
@@ -31,17 +32,38 @@ std::vector<Words> read_lines(const std::filesystem::path& path) {
 
 uint64_t number(const std::string& word) { return std::stoull(word, nullptr, 0); }
 
-std::unique_ptr<elf::CfiTable> read_table(const std::filesystem::path& path) {
+MemoryByteSource read_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const Bytes bytes = std::as_bytes(std::span(text));
-  const MemoryByteSource source({bytes.begin(), bytes.end()});
-  const auto layout = elf::read_layout(source);
-  if (!layout) throw std::runtime_error(path.string() + ": " + layout.error().message);
-  auto sections = elf::read_cfi_sections(source, *layout);
-  if (!sections) throw std::runtime_error(path.string() + ": " + sections.error().message);
-  return std::make_unique<elf::CfiTable>(std::move(*sections));
+  return MemoryByteSource({bytes.begin(), bytes.end()});
 }
+
+template <typename T>
+T value_of(Result<T> result, const std::filesystem::path& path) {
+  if (!result) throw std::runtime_error(path.string() + ": " + result.error().message);
+  return std::move(*result);
+}
+
+// Rows as target::LoadedImage has them.
+class StoredImage final : public unwind::CfiSource {
+ public:
+  explicit StoredImage(const std::filesystem::path& path)
+      : file_(read_file(path)),
+        layout_(value_of(elf::read_layout(file_), path)),
+        table_(value_of(elf::read_cfi_sections(file_, layout_), path)) {}
+
+  unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override {
+    const unwind::RowStatus status = table_.row_at(pc, row);
+    if (status != unwind::RowStatus::NoCfi) return status;
+    return elf::signal_return_row(file_, layout_, pc, row) ? unwind::RowStatus::Found : status;
+  }
+
+ private:
+  MemoryByteSource file_;
+  elf::Layout layout_;
+  elf::CfiTable table_;
+};
 
 }  // namespace
 
@@ -54,6 +76,10 @@ Snapshot::Snapshot(const std::filesystem::path& folder) : folder_(folder) {
 
 void Snapshot::load_registers() {
   for (const Words& line : read_lines(folder_ / "registers.txt")) {
+    if (line.at(0) == "arch") {
+      arch_ = line.at(1) == "aarch64" ? unwind::Arch::Aarch64 : unwind::Arch::X86_64;
+      continue;
+    }
     const uint64_t reg = number(line.at(0));
     if (reg >= unwind::kRegisterCount) throw std::runtime_error("register out of range");
     registers_.set(static_cast<unsigned>(reg), number(line.at(1)));
@@ -77,7 +103,7 @@ void Snapshot::load_maps() {
         .begin = {number(line.at(0))}, .end = {number(line.at(1))}, .bias = {number(line.at(2))}};
     if (line.at(3) != "-") {
       module.image = image_of(line[3]);
-      module.cfi = tables_[module.image].get();
+      module.cfi = images_[module.image].get();
     }
     modules_.insert(module);
   }
@@ -86,7 +112,7 @@ void Snapshot::load_maps() {
 unwind::ImageId Snapshot::image_of(const std::string& file) {
   const auto known = std::find(files_.begin(), files_.end(), file);
   if (known != files_.end()) return static_cast<unwind::ImageId>(known - files_.begin());
-  tables_.push_back(read_table(folder_ / file));
+  images_.push_back(std::make_unique<StoredImage>(folder_ / file));
   files_.push_back(file);
   return static_cast<unwind::ImageId>(files_.size() - 1);
 }
@@ -98,7 +124,7 @@ void Snapshot::load_expected() {
 }
 
 std::vector<std::string> Snapshot::walk() const {
-  unwind::Unwinder unwinder(unwind::Arch::X86_64);
+  unwind::Unwinder unwinder(arch_);
   const unwind::Walk walk = unwinder.walk(registers_, stack(), modules_);
   std::vector<std::string> lines;
   for (const unwind::WalkedFrame& frame : walk.frames) {

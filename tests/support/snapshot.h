@@ -15,7 +15,8 @@ namespace sentry_prof::test {
 
 // Loads itself from a folder with these files ('#' begins a comment, numbers are hexadecimal with
 // 0x or decimal):
-//   registers.txt  number value             DWARF numbers of x86-64
+//   registers.txt  number value             DWARF numbers, of x86-64 unless a line says
+//                  arch aarch64
 //   stack.txt      address: word word ...   upward without gaps
 //   maps.txt       begin end bias file      executable mappings; '-' for no file
 //   frames.txt     file pc origin           leaf first; pc as WalkedFrame has it, "exact" where it
@@ -44,11 +45,12 @@ class Snapshot {
   unwind::ImageId image_of(const std::string& file);
 
   std::filesystem::path folder_;
+  unwind::Arch arch_ = unwind::Arch::X86_64;
   unwind::Registers registers_;
   uint64_t stack_begin_ = 0;
   std::vector<uint64_t> stack_words_;
   std::vector<std::string> files_;  // by image id
-  std::vector<std::unique_ptr<elf::CfiTable>> tables_;
+  std::vector<std::unique_ptr<unwind::CfiSource>> images_;
   unwind::ModuleMap modules_;
   std::vector<std::string> expected_;
 };

@@ -94,6 +94,29 @@ TEST_CASE("rows are libdw's for the FDEs of at least 20 system libraries") {
   CHECK(rows >= 150'000);
 }
 
+// The C and C++ libraries of Debian's cross compiler: on x86-64, too.
+TEST_CASE("rows are libdw's for the FDEs of aarch64's libraries") {
+  const fs::path directory = "/usr/aarch64-linux-gnu/lib";
+  if (!fs::is_directory(directory)) {
+    std::printf("skipped: no %s (g++-aarch64-linux-gnu)\n", directory.c_str());
+    return;
+  }
+  size_t files = 0;
+  uint64_t rows = 0;
+  for (const fs::path& file : files_in(directory)) {
+    const OracleResult result = compare_with_libdw(file.string(), OracleSection::EhFrame, 1);
+    if (!result.skipped.empty()) continue;
+    CAPTURE(file.string(), result.first_difference);
+    CHECK(result.differences == 0);
+    files += result.fdes > 0 ? 1 : 0;
+    rows += result.rows;
+  }
+  std::printf("compared with libdw, aarch64: %zu files, %llu rows\n", files,
+              static_cast<unsigned long long>(rows));
+  CHECK(files >= 5);
+  CHECK(rows >= 50'000);
+}
+
 TEST_CASE("rows are libdw's for the FDEs of .debug_frame") {
   for (const char* path : {DEBUG_FRAME_FIXTURES}) {
     const OracleResult result = compare_with_libdw(path, OracleSection::DebugFrame, 1);

@@ -25,6 +25,23 @@ TEST_CASE("A register without a DWARF number takes its word and is dropped") {
   CHECK_FALSE(registers.is_known(7));
 }
 
+#elif defined(__aarch64__)
+
+// asm/perf_regs.h: X0 0 .. X29 29, LR 30, SP 31, PC 32: the numbers that DWARF has, too.
+TEST_CASE("Sampled registers get AADWARF64's numbers") {
+  const auto numbers = dwarf_numbers_of(0x1'ffff'ffff);
+  REQUIRE(numbers.size() == 33);
+  for (unsigned i = 0; i < numbers.size(); ++i) CHECK(numbers[i] == i);
+}
+
+TEST_CASE("A register without a DWARF number takes its word and is dropped") {
+  const auto numbers = dwarf_numbers_of((uint64_t{1} << 32) | (uint64_t{1} << 46));  // PC, VG
+  const std::array<uint64_t, 2> words = {0x1111, 4};
+  sampling::UserRegisters sampled{true, false, std::as_bytes(std::span(words))};
+  const auto registers = to_registers(sampled, numbers);
+  CHECK(registers.get(32) == 0x1111);
+}
+
 #endif
 
 TEST_CASE("Words that a record lacks stay unknown") {

@@ -286,3 +286,51 @@ TEST_CASE("ImageStore gives unwind information back whose index it cannot keep")
     CHECK(image->cfi_error().starts_with("its index is larger"));
   }
 }
+
+namespace {
+
+// As make_library() lays them out: code at link address 0x3000, file offset 0x1000.
+std::vector<std::byte> library_of(ElfKind kind, const std::vector<uint32_t>& code) {
+  ByteWriter text;
+  for (const uint32_t instruction : code) text.u32(instruction);
+  ElfBuilder elf(kind);
+  elf.section({.name = ".text",
+               .flags = SHF_ALLOC | SHF_EXECINSTR,
+               .address = 0x3000,
+               .contents = text.zeros_until(0x1000).bytes(),
+               .file_offset = 0x1000});
+  elf.segment({.flags = PF_R | PF_X,
+               .file_offset = 0x1000,
+               .vaddr = 0x3000,
+               .file_bytes = 0x1000,
+               .memory_bytes = 0x1000});
+  return elf.build();
+}
+
+constexpr uint32_t kMovX8RtSigreturn = 0xd2801168, kSvc0 = 0xd4000001;
+
+}  // namespace
+
+TEST_CASE("ImageStore knows where aarch64's signal handlers return to, though no CFI says so") {
+  FakeOpener opener;
+  opener.files["/lib/vdso.so"] =
+      library_of({.machine = EM_AARCH64}, {0, kMovX8RtSigreturn, kSvc0, 0});
+  ImageStore images(opener);
+  const auto image = images.image(images.module_for(code_of("/lib/vdso.so", 0x1000'0000)).image);
+  REQUIRE(image);
+  unwind::Row row;
+  CHECK(image->row_at({0x3003}, row) == unwind::RowStatus::Found);
+  CHECK(row.is_signal_frame);
+  CHECK(image->row_at({0x3010}, row) == unwind::RowStatus::NoCfi);
+}
+
+TEST_CASE("ImageStore uses no unwind information of a big-endian image, and says so") {
+  FakeOpener opener;
+  opener.files["/lib/big.so"] = library_of({.machine = EM_AARCH64, .order = std::endian::big}, {0});
+  ImageStore images(opener);
+  const auto image = images.image(images.module_for(code_of("/lib/big.so", 0x1000'0000)).image);
+  REQUIRE(image);
+  unwind::Row row;
+  CHECK(image->row_at({0x3000}, row) == unwind::RowStatus::NoCfi);
+  CHECK(image->cfi_error().starts_with("it is big-endian"));
+}

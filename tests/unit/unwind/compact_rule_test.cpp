@@ -108,6 +108,26 @@ TEST_CASE("an aarch64 row with a frame record is compact") {
                     .return_address_words = -3});
 }
 
+TEST_CASE("an aarch64 row that leaves the return address in the link register is compact") {
+  const ArchRegisters aarch64 = arch_registers(Arch::Aarch64);
+  Row row;
+  row.cfa_kind = CfaKind::RegisterOffset;
+  row.cfa_register = 31;
+  row.cfa_offset = 32;
+  row.return_address_register = 30;
+  const CompactRule expected{.kind = CompactKind::LinkFromSp, .cfa_words = 4};
+  CHECK(compact_rule_of(row, aarch64) == expected);
+  row.rules[30] = {.kind = RuleKind::SameValue};
+  CHECK(compact_rule_of(row, aarch64) == expected);
+  Row by_fp = row;
+  by_fp.cfa_register = 29;
+  CHECK(compact_rule_of(by_fp, aarch64).kind == CompactKind::Full);
+  Row saves_fp = row;
+  saves_fp.rules[29] = {.kind = RuleKind::AtCfaOffset, .offset = -32};
+  CHECK(compact_rule_of(saves_fp, aarch64).kind == CompactKind::Full);
+  CHECK(compact_rule_of(row, kX86).kind == CompactKind::Full);  // which has no link register
+}
+
 TEST_CASE("answers without a row are rules of their own") {
   CHECK(compact_rule_of(RowStatus::NoCfi).kind == CompactKind::NoCfi);
   CHECK(compact_rule_of(RowStatus::Root).kind == CompactKind::Root);

@@ -22,7 +22,7 @@ std::vector<std::filesystem::path> snapshot_folders() {
 
 TEST_CASE("every stored snapshot walks as it is written down") {
   const auto folders = snapshot_folders();
-  REQUIRE(folders.size() >= 8);
+  REQUIRE(folders.size() >= 15);
   for (const auto& folder : folders) {
     DYNAMIC_SECTION(folder.filename().string()) {
       const Snapshot snapshot(folder);

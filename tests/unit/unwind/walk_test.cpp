@@ -158,33 +158,3 @@ TEST_CASE("a link address too large for the cache is walked all the same") {
   }
   CHECK(w.cfi.lookups() == 2);
 }
-
-TEST_CASE("an aarch64 leaf without a frame returns by its link register") {
-  FakeCfi cfi;
-  Row leaf;
-  leaf.cfa_kind = CfaKind::RegisterOffset;
-  leaf.cfa_register = 31;
-  leaf.return_address_register = 30;
-  cfi.add(0x1000, 0x1100, leaf);
-  Row with_record = leaf;
-  with_record.cfa_offset = 16;
-  with_record.rules[29] = {.kind = RuleKind::AtCfaOffset, .offset = -16};
-  with_record.rules[30] = {.kind = RuleKind::AtCfaOffset, .offset = -8};
-  cfi.add(0x2000, 0x2100, with_record);
-  Row root = leaf;
-  root.rules[30] = {.kind = RuleKind::Undefined};
-  cfi.add(0x3000, 0x3100, root);
-  ModuleMap modules;
-  modules.insert({{0x1000}, {0x9000}, {}, kProgram, &cfi});
-
-  Registers registers;
-  registers.set(31, 0x7000);
-  registers.set(32, 0x1010);
-  registers.set(30, 0x2050);
-  Unwinder unwinder(Arch::Aarch64);
-  // The upper bits are a signature (pointer authentication).
-  const FakeStack stack(0x7000, {0, 0x00ab'0000'0000'3050});
-  const Walk walk = unwinder.walk(registers, stack, modules);
-  CHECK(end_of(walk) == "root");
-  CHECK(pcs(walk) == Pcs{0x1010, 0x2050, 0x3050});
-}

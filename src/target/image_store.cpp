@@ -63,6 +63,7 @@ unwind::Module ImageStore::module_for(const MappingFacts& mapping) {
   module.image = known.image;
   module.bias = *bias;
   module.cfi = &image;
+  module.code = &image;
   return module;
 }
 

@@ -39,7 +39,7 @@ struct CfiBudget {
 //
 // An image known by name only (its file could not be opened, or is another one by now) has an empty
 // file and layout; its link addresses are file offsets.
-class LoadedImage final : public unwind::CfiSource {
+class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
  public:
   LoadedImage(unwind::ImageId id, std::string path, std::shared_ptr<const ByteSource> file,
               elf::Layout layout, elf::Identity identity, RuntimeAddress first_seen,
@@ -65,6 +65,8 @@ class LoadedImage final : public unwind::CfiSource {
 
   // Recording thread only: loads the CFI on first use.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
+  // Any thread. Code is what executable segments have in the file.
+  bool read_code(LinkAddress begin, std::span<std::byte> out) const override;
   // Recording thread only; what it gives is for any thread. Null if no walk needed the CFI so far.
   std::shared_ptr<const elf::FunctionStarts> function_starts() const;
   // Why there is no CFI (any more), for the summary; empty if it loaded or was not needed yet.

@@ -1,3 +1,4 @@
+#include "base/checked.h"
 #include "target/image_store.h"
 
 namespace sentry_prof::target {
@@ -32,6 +33,18 @@ unwind::RowStatus LoadedImage::row_at(LinkAddress pc, unwind::Row& row) const {
   if (cfi_ == nullptr) return unwind::RowStatus::NoCfi;
   const unwind::RowStatus status = cfi_->row_at(pc, row);
   return pay_for_cfi() ? status : unwind::RowStatus::NoCfi;
+}
+
+bool LoadedImage::read_code(LinkAddress begin, std::span<std::byte> out) const {
+  for (const elf::Segment& segment : layout_.segments) {
+    const uint64_t inside = begin.value - segment.vaddr.value;
+    if (!segment.is_executable || begin < segment.vaddr ||
+        !range_fits<uint64_t>(inside, out.size(), segment.file_bytes)) {
+      continue;
+    }
+    return file_->read_at(segment.file_offset + inside, out);
+  }
+  return false;
 }
 
 std::shared_ptr<const elf::FunctionStarts> LoadedImage::function_starts() const {

@@ -14,8 +14,10 @@ enum class FrameOrigin : uint8_t {
   Leaf,          // the interrupted pc itself
   Cfi,           // by a row of unwind information
   FramePointer,  // by the frame pointer, where no CFI exists
+  StackTop,      // the caller of exact code without CFI: the word at the stack pointer is a return
+                 // address, right behind a call
 };
-inline constexpr size_t kFrameOriginCount = 3;
+inline constexpr size_t kFrameOriginCount = 4;
 std::string_view name_of(FrameOrigin origin);
 
 struct WalkedFrame {

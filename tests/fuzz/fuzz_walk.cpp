@@ -3,6 +3,7 @@
 #include "base/byte_reader.h"
 #include "unwind/walk.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -75,6 +76,20 @@ class FuzzedCfi final : public CfiSource {
   std::vector<Answer> answers_;
 };
 
+// A few instructions, again and again.
+class FuzzedCode final : public CodeSource {
+ public:
+  explicit FuzzedCode(Bytes bytes) : bytes_(bytes) {}
+  bool read_code(LinkAddress begin, std::span<std::byte> out) const override {
+    if (bytes_.empty()) return false;
+    for (std::byte& byte : out) byte = bytes_[begin.value++ % bytes_.size()];
+    return true;
+  }
+
+ private:
+  Bytes bytes_;
+};
+
 // Registers and stack words that point at the stack or into the text more often than chance would.
 uint64_t word(ByteReader& input) {
   const uint8_t choice = input.u8();
@@ -139,7 +154,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const FuzzedCfi cfi(input);
 
   ModuleMap modules;
-  modules.insert({{kTextBegin}, {kTextBegin + 0x8000}, {}, 1, &cfi});
+  // The end of the input is code as well as stack: older inputs mean what they meant.
+  const Bytes whole = std::as_bytes(std::span(data, size));
+  const FuzzedCode code(whole.last(std::min<size_t>(size, 16)));
+  modules.insert({{kTextBegin}, {kTextBegin + 0x8000}, {}, 1, &cfi, &code});
   modules.insert({{kTextBegin + 0x9000}, {kTextBegin + 0xa000}, {}, 2, nullptr});
   modules.insert({{kTextBegin + 0xb000}, {kTextBegin + 0xc000}, {}, kNoImage, &cfi});
 

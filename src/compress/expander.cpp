@@ -56,7 +56,8 @@ Result<std::vector<std::byte>> expand_whole(Compression compression,
       expander->feed({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, sink);
   if (!fed) return tl::unexpected(fed.error());
   if (!*fed) {
-    return fail(ErrorCode::LimitExceeded, fmt::format("it expands to more than {} bytes", max_bytes));
+    return fail(ErrorCode::LimitExceeded,
+                fmt::format("it expands to more than {} bytes", max_bytes));
   }
   if (auto end = expander->finish(); !end) return tl::unexpected(std::move(end.error()));
   return whole;

@@ -1,6 +1,6 @@
-// Expands what is compressed, piece by piece: gzip (RFC 1952), Zstandard (RFC 8878), zlib (RFC 1950)
-// and xz, of the first two also several members or frames behind each other. What comes out may be thousands of times as large as
-// what goes in: the receiver says when it is enough.
+// Expands what is compressed, piece by piece: gzip (RFC 1952), Zstandard (RFC 8878), zlib (RFC
+// 1950) and xz, of the first two also several members or frames behind each other. What comes out
+// may be thousands of times as large as what goes in: the receiver says when it is enough.
 #pragma once
 
 #include "sentry_prof/result.h"

@@ -70,9 +70,9 @@ struct Layout {
 };
 
 // Reads headers only, never more than a few hundred KiB of memory. Every offset and size in the
-// result lies within the file: what is compressed (but .debug_frame) or outside the file is left out, a segment whose
-// contents are cut off is shortened (its address and memory size stay). Section headers are
-// optional, as they are for the kernel. Malformed, Unsupported, LimitExceeded.
+// result lies within the file: what is compressed (but .debug_frame) or outside the file is left
+// out, a segment whose contents are cut off is shortened (its address and memory size stay).
+// Section headers are optional, as they are for the kernel. Malformed, Unsupported, LimitExceeded.
 Result<Layout> read_layout(const ByteSource& file);
 
 // The bias of a mapping of `size_bytes` at `begin` from `file_offset`; none if no PT_LOAD of the

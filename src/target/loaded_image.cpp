@@ -6,7 +6,8 @@ namespace sentry_prof::target {
 LoadedImage::LoadedImage(unwind::ImageId id, std::string path,
                          std::shared_ptr<const ByteSource> file, elf::Layout layout,
                          elf::Identity identity, RuntimeAddress first_seen,
-                         std::shared_ptr<CfiBudget> cfi_budget)
+                         std::shared_ptr<CfiBudget> cfi_budget,
+                         DebugCfi::FindDebugFile find_debug_file)
     : id_(id),
       path_(std::move(path)),
       file_(std::move(file)),
@@ -14,7 +15,8 @@ LoadedImage::LoadedImage(unwind::ImageId id, std::string path,
       identity_(std::move(identity)),
       first_seen_(first_seen),
       size_in_memory_bytes_(layout_.size_in_memory_bytes()),
-      cfi_budget_(std::move(cfi_budget)) {}
+      cfi_budget_(std::move(cfi_budget)),
+      debug_cfi_(file_, std::move(find_debug_file), cfi_budget_) {}
 
 std::shared_ptr<LoadedImage> LoadedImage::known_by_name(unwind::ImageId id, std::string path,
                                                         elf::Identity identity,
@@ -29,6 +31,12 @@ std::shared_ptr<LoadedImage> LoadedImage::known_by_name(unwind::ImageId id, std:
 }
 
 unwind::RowStatus LoadedImage::row_at(LinkAddress pc, unwind::Row& row) const {
+  const unwind::RowStatus status = own_row_at(pc, row);
+  if (status != unwind::RowStatus::NoCfi || is_known_by_name_only()) return status;
+  return debug_cfi_.row_at(layout_, pc, row);
+}
+
+unwind::RowStatus LoadedImage::own_row_at(LinkAddress pc, unwind::Row& row) const {
   if (!cfi_was_tried_) load_cfi();
   if (cfi_ == nullptr) return unwind::RowStatus::NoCfi;
   const unwind::RowStatus status = cfi_->row_at(pc, row);

@@ -12,7 +12,8 @@ using namespace sentry_prof::unwind;
 
 namespace {
 
-constexpr uint64_t kStackBegin = 0x7ffc00001000;
+// As at a function's entry: 8 above a multiple of 16.
+constexpr uint64_t kStackBegin = 0x7ffc00001008;
 constexpr uint64_t kTextBegin = 0x400000;
 constexpr size_t kMaxRows = 8;
 
@@ -158,7 +159,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes whole = std::as_bytes(std::span(data, size));
   const FuzzedCode code(whole.last(std::min<size_t>(size, 16)));
   modules.insert({{kTextBegin}, {kTextBegin + 0x8000}, {}, 1, &cfi, &code});
-  modules.insert({{kTextBegin + 0x9000}, {kTextBegin + 0xa000}, {}, 2, nullptr});
+  modules.insert({{kTextBegin + 0x9000}, {kTextBegin + 0xa000}, {}, 2, nullptr, &code});
   modules.insert({{kTextBegin + 0xb000}, {kTextBegin + 0xc000}, {}, kNoImage, &cfi});
 
   Registers registers;
@@ -173,7 +174,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // An exact allocation, so that the sanitizer sees a read one byte too far.
   const std::vector<std::byte> copy(bytes.begin(), bytes.end());
 
-  static Unwinder small_cache(Arch::X86_64, 0);
+  Unwinder small_cache(Arch::X86_64, 0);
   Unwinder unwinder(arch, 4096);
   const StackSnapshot stack({kStackBegin}, copy);
   const Walk cold = unwinder.walk(registers, stack, modules);

@@ -2,6 +2,8 @@
 
 #include "compress/kinds.h"
 
+#include <fmt/format.h>
+
 namespace sentry_prof::compress {
 
 namespace {
@@ -28,7 +30,37 @@ Compression detect_compression(std::string_view head) {
 }
 
 std::unique_ptr<Expander> make_expander(Compression compression) {
-  return compression == Compression::Gzip ? make_gzip_expander() : make_zstd_expander();
+  switch (compression) {
+    case Compression::Gzip:
+      return make_gzip_expander();
+    case Compression::Zlib:
+      return make_zlib_expander();
+    case Compression::Xz:
+      return make_xz_expander();
+    default:
+      return make_zstd_expander();
+  }
+}
+
+Result<std::vector<std::byte>> expand_whole(Compression compression,
+                                            std::span<const std::byte> bytes, size_t max_bytes) {
+  std::vector<std::byte> whole;
+  const auto sink = [&](std::string_view piece) {
+    if (piece.size() > max_bytes - whole.size()) return false;
+    const auto more = std::as_bytes(std::span(piece));
+    whole.insert(whole.end(), more.begin(), more.end());
+    return true;
+  };
+  const auto expander = make_expander(compression);
+  const auto fed =
+      expander->feed({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, sink);
+  if (!fed) return tl::unexpected(fed.error());
+  if (!*fed) {
+    return fail(ErrorCode::LimitExceeded,
+                fmt::format("it expands to more than {} bytes", max_bytes));
+  }
+  if (auto end = expander->finish(); !end) return tl::unexpected(std::move(end.error()));
+  return whole;
 }
 
 }  // namespace sentry_prof::compress

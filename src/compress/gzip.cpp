@@ -11,16 +11,19 @@ namespace sentry_prof::compress {
 
 namespace {
 
-class GzipExpander final : public Expander {
+// zlib.h, inflateInit2: added to the window's bits, "decode only the gzip format".
+constexpr int kGzipOnly = 16;
+
+// Both frames that deflate data comes in; zlib streams do not stand behind each other.
+class DeflateExpander final : public Expander {
  public:
-  GzipExpander() : out_(kPiece_bytes) {
-    constexpr int kGzipOnly =
-        16;  // zlib.h, inflateInit2: added to the window's bits, "decode only the gzip format"
-    if (inflateInit2(&stream_, MAX_WBITS + kGzipOnly) != Z_OK) throw std::bad_alloc();
+  explicit DeflateExpander(bool is_gzip) : is_gzip_(is_gzip), out_(kPiece_bytes) {
+    const int window_bits = MAX_WBITS + (is_gzip ? kGzipOnly : 0);
+    if (inflateInit2(&stream_, window_bits) != Z_OK) throw std::bad_alloc();
   }
-  ~GzipExpander() override { inflateEnd(&stream_); }
-  GzipExpander(const GzipExpander&) = delete;
-  GzipExpander& operator=(const GzipExpander&) = delete;
+  ~DeflateExpander() override { inflateEnd(&stream_); }
+  DeflateExpander(const DeflateExpander&) = delete;
+  DeflateExpander& operator=(const DeflateExpander&) = delete;
 
   Result<bool> feed(std::string_view piece, const ExpandedSink& sink) override;
   Result<void> finish() override;
@@ -31,13 +34,16 @@ class GzipExpander final : public Expander {
   bool begin_member(std::string_view& piece);
   Result<bool> expand_member(std::string_view& piece, const ExpandedSink& sink);
 
+  const char* name() const { return is_gzip_ ? "gzip" : "zlib"; }
+
+  bool is_gzip_;
   z_stream stream_{};
   std::vector<char> out_;
   State state_ = State::Start;
 };
 
 // Skips padding. False if there is nothing left.
-bool GzipExpander::begin_member(std::string_view& piece) {
+bool DeflateExpander::begin_member(std::string_view& piece) {
   if (state_ != State::Start) {
     const size_t zeros = std::min(piece.find_first_not_of('\0'), piece.size());
     if (zeros > 0) state_ = State::InPadding;
@@ -47,7 +53,7 @@ bool GzipExpander::begin_member(std::string_view& piece) {
 }
 
 // Until the member or the piece ends, or the sink has enough (false).
-Result<bool> GzipExpander::expand_member(std::string_view& piece, const ExpandedSink& sink) {
+Result<bool> DeflateExpander::expand_member(std::string_view& piece, const ExpandedSink& sink) {
   // zlib's structure is older than const; it does not write there.
   stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(piece.data()));
   stream_.avail_in = static_cast<uInt>(piece.size());
@@ -59,7 +65,7 @@ Result<bool> GzipExpander::expand_member(std::string_view& piece, const Expanded
     if (status == Z_MEM_ERROR) throw std::bad_alloc();
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) {
       return fail(ErrorCode::Malformed,
-                  fmt::format("the gzip data is damaged ({})",
+                  fmt::format("the {} data is damaged ({})", name(),
                               stream_.msg == nullptr ? "unknown cause" : stream_.msg));
     }
     const size_t count = out_.size() - stream_.avail_out;
@@ -71,12 +77,13 @@ Result<bool> GzipExpander::expand_member(std::string_view& piece, const Expanded
   return true;
 }
 
-Result<bool> GzipExpander::feed(std::string_view piece, const ExpandedSink& sink) {
+Result<bool> DeflateExpander::feed(std::string_view piece, const ExpandedSink& sink) {
   while (!piece.empty()) {
     if (state_ != State::InMember) {
       if (!begin_member(piece)) break;
-      if (state_ != State::Start && piece.front() != '\x1f') {
-        return fail(ErrorCode::Malformed, "there are bytes behind the end of the gzip data");
+      if (state_ != State::Start && (!is_gzip_ || piece.front() != '\x1f')) {
+        return fail(ErrorCode::Malformed,
+                    fmt::format("there are bytes behind the end of the {} data", name()));
       }
       inflateReset(&stream_);
       state_ = State::InMember;
@@ -87,13 +94,15 @@ Result<bool> GzipExpander::feed(std::string_view piece, const ExpandedSink& sink
   return true;
 }
 
-Result<void> GzipExpander::finish() {
+Result<void> DeflateExpander::finish() {
   if (state_ == State::BetweenMembers || state_ == State::InPadding) return {};
-  return fail(ErrorCode::Malformed, "the gzip data is cut off before its end");
+  return fail(ErrorCode::Malformed, fmt::format("the {} data is cut off before its end", name()));
 }
 
 }  // namespace
 
-std::unique_ptr<Expander> make_gzip_expander() { return std::make_unique<GzipExpander>(); }
+std::unique_ptr<Expander> make_gzip_expander() { return std::make_unique<DeflateExpander>(true); }
+
+std::unique_ptr<Expander> make_zlib_expander() { return std::make_unique<DeflateExpander>(false); }
 
 }  // namespace sentry_prof::compress

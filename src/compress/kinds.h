@@ -10,6 +10,8 @@ namespace sentry_prof::compress {
 inline constexpr size_t kPiece_bytes = 128 * 1024;
 
 std::unique_ptr<Expander> make_gzip_expander();
+std::unique_ptr<Expander> make_zlib_expander();
+std::unique_ptr<Expander> make_xz_expander();
 std::unique_ptr<Expander> make_zstd_expander();
 
 }  // namespace sentry_prof::compress

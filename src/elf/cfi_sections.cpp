@@ -3,6 +3,7 @@
 #include "elf/cfi_search_table.h"
 #include "elf/cfi_table.h"
 #include "elf/frame_section.h"
+#include "elf/packed_section.h"
 
 #include <algorithm>
 #include <array>
@@ -56,6 +57,15 @@ class SectionReader {
     if (layout.text) result_.text = layout.text->address;
   }
 
+  Result<CfiSections> run_for_debug_frame() {
+    result_.entry = {};
+    auto copied = put(result_.debug_frame, layout_.debug_frame || !layout_.packed_debug_frame
+                                               ? copy_if_there(layout_.debug_frame, ".debug_frame")
+                                               : unpack(*layout_.packed_debug_frame));
+    if (!copied) return tl::unexpected(std::move(copied.error()));
+    return std::move(result_);
+  }
+
   Result<CfiSections> run() {
     auto copied = put(result_.eh_frame_hdr, copy_if_there(layout_.eh_frame_hdr, ".eh_frame_hdr"));
     if (copied) {
@@ -99,6 +109,12 @@ class SectionReader {
 
   Result<CfiSection> copy_if_there(const std::optional<Section>& section, const char* name) const {
     return section ? copy(*section, name) : CfiSection{};
+  }
+
+  Result<CfiSection> unpack(const PackedSection& packed) const {
+    auto bytes = unpack_section(file_, layout_, packed, static_cast<size_t>(size_limit()));
+    if (!bytes) return tl::unexpected(std::move(bytes.error()));
+    return CfiSection{packed.section.address, std::move(*bytes)};
   }
 
   // For files without section headers: .eh_frame_hdr says where .eh_frame begins, not where it
@@ -159,6 +175,11 @@ class SectionReader {
 Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout,
                                       uint64_t max_bytes) {
   return SectionReader(file, layout, max_bytes).run();
+}
+
+Result<CfiSections> read_debug_frame(const ByteSource& file, const Layout& layout,
+                                     uint64_t max_bytes) {
+  return SectionReader(file, layout, max_bytes).run_for_debug_frame();
 }
 
 }  // namespace sentry_prof::elf

@@ -39,6 +39,12 @@ struct CfiSections {
 Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout,
                                       uint64_t max_bytes = UINT64_MAX);
 
+// Of a debug file, or what an image has beside .eh_frame: .debug_frame alone, stored plain or
+// compressed, and no entry point. Empty if there is none. Errors as above, and those of
+// unpack_section().
+Result<CfiSections> read_debug_frame(const ByteSource& file, const Layout& layout,
+                                     uint64_t max_bytes);
+
 class FunctionStarts;  // elf/function_starts.h
 
 // Cheap to make: only the head of .eh_frame_hdr is read. Where that has a search table, the table

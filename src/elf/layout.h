@@ -29,6 +29,14 @@ struct Section {
   uint64_t alignment = 0;  // as the file states it
 };
 
+// A section that is stored compressed: with an Elf_Chdr before it (SHF_COMPRESSED, gABI chapter 4),
+// or, under a name that begins with ".z", with "ZLIB" and its size in eight bytes, high ones first,
+// as GNU's and Go's tools wrote it before.
+struct PackedSection {
+  Section section;
+  bool has_gnu_header = false;
+};
+
 struct SymbolSection {
   Section symbols;
   Section strings;
@@ -51,6 +59,8 @@ struct Layout {
   std::optional<Section> text;  // with contents (not NOBITS)
   std::optional<Section> eh_frame, eh_frame_hdr,
       debug_frame;  // eh_frame_hdr also from PT_GNU_EH_FRAME
+  std::optional<PackedSection> packed_debug_frame;
+  std::optional<Section> gnu_debugdata;  // an ELF file in xz with what was stripped: MiniDebugInfo
   std::optional<SymbolSection> symtab, dynsym;
 
   // p_vaddr of the first PT_LOAD, not page-rounded: symbolic's "load address". 0 without segments.
@@ -60,9 +70,9 @@ struct Layout {
 };
 
 // Reads headers only, never more than a few hundred KiB of memory. Every offset and size in the
-// result lies within the file: what is compressed or outside the file is left out, a segment whose
-// contents are cut off is shortened (its address and memory size stay). Section headers are
-// optional, as they are for the kernel. Malformed, Unsupported, LimitExceeded.
+// result lies within the file: what is compressed (but .debug_frame) or outside the file is left
+// out, a segment whose contents are cut off is shortened (its address and memory size stay).
+// Section headers are optional, as they are for the kernel. Malformed, Unsupported, LimitExceeded.
 Result<Layout> read_layout(const ByteSource& file);
 
 // The bias of a mapping of `size_bytes` at `begin` from `file_offset`; none if no PT_LOAD of the

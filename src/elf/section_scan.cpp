@@ -101,7 +101,12 @@ class Scan {
   }
 
   std::optional<Section> within_file(const SectionHeader& section) const {
-    if (section.type == SHT_NOBITS || (section.flags & SHF_COMPRESSED) != 0) return std::nullopt;
+    if ((section.flags & SHF_COMPRESSED) != 0) return std::nullopt;
+    return stored(section);
+  }
+
+  std::optional<Section> stored(const SectionHeader& section) const {
+    if (section.type == SHT_NOBITS) return std::nullopt;
     if (section.file_offset == 0 || section.size_bytes == 0 ||
         !range_fits(section.file_offset, section.size_bytes, file_.size_bytes())) {
       return std::nullopt;
@@ -129,7 +134,9 @@ class Scan {
     const std::string_view name = names_.at(section.name);
     if (name == ".text") return take_text(section);
     if (name == ".eh_frame") return take_first(section, layout_.eh_frame);
-    if (name == ".debug_frame") return take_first(section, layout_.debug_frame);
+    if (name == ".debug_frame") return take_debug_frame(section);
+    if (name == ".zdebug_frame") return take_packed(section, true);
+    if (name == ".gnu_debugdata") return take_first(section, layout_.gnu_debugdata);
     if (name == ".eh_frame_hdr") return take_first(section, layout_.eh_frame_hdr);
   }
 
@@ -141,6 +148,16 @@ class Scan {
 
   void take_first(const SectionHeader& section, std::optional<Section>& place) const {
     if (!place) place = within_file(section);
+  }
+
+  void take_debug_frame(const SectionHeader& section) const {
+    if ((section.flags & SHF_COMPRESSED) != 0) return take_packed(section, false);
+    take_first(section, layout_.debug_frame);
+  }
+
+  void take_packed(const SectionHeader& section, bool has_gnu_header) const {
+    const auto found = stored(section);
+    if (found && !layout_.packed_debug_frame) layout_.packed_debug_frame = {*found, has_gnu_header};
   }
 
   void take_note(const SectionHeader& section) {

@@ -94,6 +94,7 @@ struct RunFigures {
   size_t threads = 0;              // that were seen
   size_t processes = 0;
   size_t images = 0;
+  size_t images_with_debug_cfi = 0;  // ImageStore::images_with_debug_cfi()
   double duration_s = 0;
   uint32_t requested_hz = 0;
   double profiler_cpu_s = 0;

@@ -274,6 +274,7 @@ std::string summary_json(const RunFigures& figures, const std::vector<std::strin
   add_number(json, "threads", figures.threads);
   add_number(json, "processes", figures.processes);
   add_number(json, "images", figures.images);
+  add_number(json, "images_with_debug_cfi", figures.images_with_debug_cfi);
   add_number(json, "chunks", figures.chunks_written);
   add_number(json, "chunks_too_small", figures.chunks_too_small);
   add_strings(json, "files", files);

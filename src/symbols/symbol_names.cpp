@@ -1,6 +1,7 @@
 #include "symbols/symbol_names.h"
 
 #include "base/utf8.h"
+#include "elf/packed_section.h"
 #include "symbols/symbol_match.h"
 
 #include <algorithm>
@@ -15,6 +16,8 @@ namespace {
 constexpr size_t kPiece_bytes = 64 * 1024;
 // A table of 16 million symbols: the largest browsers' debug builds have some millions.
 constexpr uint64_t kMaxTable_bytes = uint64_t{384} << 20;
+// MiniDebugInfo, expanded: 350,000 symbols with names of fifty letters.
+constexpr size_t kMaxDebugdata_bytes = size_t{32} << 20;
 constexpr size_t kMaxName_bytes = 4096;
 constexpr size_t kFirstRead_bytes = 256;  // nearly every name fits
 // There is one name for each address: with 70,000 addresses this makes 70 MB.
@@ -137,12 +140,13 @@ std::optional<std::string> read_best_name(const ByteSource& file, const elf::Sec
   return best;
 }
 
-}  // namespace
+using Names = std::vector<std::optional<std::string>>;
 
-std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
-                                                 std::span<const LinkAddress> sorted_addresses) {
-  std::vector<std::optional<std::string>> names(sorted_addresses.size());
-  const auto& table = layout.symtab ? layout.symtab : layout.dynsym;
+// `file` holds the table, `layout` is that of the image.
+Names names_of_table(const ByteSource& file, const elf::Layout& layout,
+                     const std::optional<elf::SymbolSection>& table,
+                     std::span<const LinkAddress> sorted_addresses) {
+  Names names(sorted_addresses.size());
   if (!table || sorted_addresses.empty()) return names;
   SymbolMatch match(layout, sorted_addresses);
   add_symbols(file, layout, table->symbols, match);
@@ -155,6 +159,32 @@ std::vector<std::optional<std::string>> names_at(const ByteSource& file, const e
     } else if (const auto name = read_best_name(file, table->strings, *winners[i])) {
       names[i] = shortened_utf8(demangled(without_version(*name)), kMaxShown_bytes);
     }
+  }
+  return names;
+}
+
+// The symbols that were stripped and that .dynsym does not have.
+Names names_of_debugdata(const ByteSource& file, const elf::Layout& layout,
+                         std::span<const LinkAddress> sorted_addresses) {
+  const auto inner = elf::unpack_debugdata(file, layout, kMaxDebugdata_bytes);
+  if (!inner) return Names(sorted_addresses.size());
+  const auto inner_layout = elf::read_layout(**inner);
+  if (!inner_layout) return Names(sorted_addresses.size());
+  return names_of_table(**inner, layout, inner_layout->symtab, sorted_addresses);
+}
+
+}  // namespace
+
+Names names_at(const ByteSource& file, const elf::Layout& layout,
+               std::span<const LinkAddress> sorted_addresses) {
+  if (layout.symtab || !layout.gnu_debugdata || sorted_addresses.empty()) {
+    const auto& table = layout.symtab ? layout.symtab : layout.dynsym;
+    return names_of_table(file, layout, table, sorted_addresses);
+  }
+  Names names = names_of_debugdata(file, layout, sorted_addresses);
+  Names dynamic = names_of_table(file, layout, layout.dynsym, sorted_addresses);
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!names[i]) names[i] = std::move(dynamic[i]);
   }
   return names;
 }

@@ -1,5 +1,5 @@
-// Function names from an image's own symbol table (.symtab, else .dynsym), for a batch of
-// addresses.
+// Function names from an image's own symbol tables (.symtab; without it, MiniDebugInfo and
+// .dynsym), for a batch of addresses.
 #pragma once
 
 #include "base/address.h"

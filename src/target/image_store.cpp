@@ -3,6 +3,8 @@
 #include "base/hex.h"
 #include "target/mapping_kind.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 namespace sentry_prof::target {
@@ -29,6 +31,16 @@ std::string file_key(const MappingFacts& mapping) {
 RuntimeAddress end_of(const MappingFacts& mapping) {
   const uint64_t end = mapping.begin.value + mapping.size_bytes;
   return {end < mapping.begin.value ? UINT64_MAX : end};
+}
+
+// Where GDB's manual, "Debugging Information in Separate Files", and all distributions have it.
+MappingFacts debug_file_of(const MappingFacts& image, const elf::Identity& identity) {
+  MappingFacts facts;
+  facts.pid = image.pid;
+  facts.build_id = identity.build_id;
+  facts.path = fmt::format("/usr/lib/debug/.build-id/{}/{}.debug", identity.code_id.substr(0, 2),
+                           identity.code_id.substr(2));
+  return facts;
 }
 
 // What the kernel alone tells. No debug id: by that Sentry would look for names, at link addresses
@@ -63,6 +75,7 @@ unwind::Module ImageStore::module_for(const MappingFacts& mapping) {
   module.image = known.image;
   module.bias = *bias;
   module.cfi = &image;
+  module.code = &image;
   return module;
 }
 
@@ -119,12 +132,25 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
   const RuntimeAddress first_seen =
       bias ? to_runtime(file.layout.first_vaddr(), *bias) : mapping.begin;
   const auto id = static_cast<unwind::ImageId>(images_.size());
-  images_.push_back(std::make_shared<LoadedImage>(id, display_path(mapping), std::move(file.bytes),
-                                                  std::move(file.layout), std::move(file.identity),
-                                                  first_seen, cfi_budget_));
+  DebugCfi::FindDebugFile find_debug_file;
+  if (build_id.size() > 1 && kind_of_mapping(mapping.path) == MappingKind::File) {
+    MappingFacts debug_file = debug_file_of(mapping, file.identity);
+    find_debug_file = [this, debug_file] { return this->find_debug_file(debug_file); };
+  }
+  images_.push_back(std::make_shared<LoadedImage>(
+      id, display_path(mapping), std::move(file.bytes), std::move(file.layout),
+      std::move(file.identity), first_seen, cfi_budget_, std::move(find_debug_file)));
   const Known known{id, 0};
   if (!build_id.empty()) by_build_id_[build_id] = known;
   return known;
+}
+
+// Found as the image is, by name, in the target's own root directory: a container's debug files are
+// in the container.
+Result<std::shared_ptr<const ByteSource>> ImageStore::find_debug_file(const MappingFacts& mapping) {
+  auto file = identify(mapping, opener_.open_by_path(mapping));
+  if (!file) return tl::unexpected(std::move(file.error()));
+  return std::move(file->bytes);
 }
 
 ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const std::string& reason,
@@ -161,10 +187,22 @@ std::vector<std::string> ImageStore::problems() const {
   std::vector<std::string> all = problems_;
   for (const auto& image : images_) {
     if (all.size() >= kMaxProblems) break;
-    if (image->cfi_error().empty()) continue;
-    all.push_back(fmt::format("{}: no unwind information: {}", image->path(), image->cfi_error()));
+    if (!image->cfi_error().empty()) {
+      all.push_back(
+          fmt::format("{}: no unwind information: {}", image->path(), image->cfi_error()));
+    }
+    if (!image->debug_cfi().problem().empty()) {
+      all.push_back(fmt::format("{}: no unwind information of its debug data: {}", image->path(),
+                                image->debug_cfi().problem()));
+    }
   }
   return all;
+}
+
+size_t ImageStore::images_with_debug_cfi() const {
+  return static_cast<size_t>(std::count_if(images_.begin(), images_.end(), [](const auto& image) {
+    return image->debug_cfi().was_of_use();
+  }));
 }
 
 std::shared_ptr<const LoadedImage> ImageStore::image(unwind::ImageId id) const {

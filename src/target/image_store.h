@@ -5,6 +5,7 @@
 #include "elf/cfi_table.h"
 #include "elf/identity.h"
 #include "elf/layout.h"
+#include "target/debug_cfi.h"
 #include "unwind/module_map.h"
 
 #include <cstdint>
@@ -28,22 +29,16 @@ struct MappingFacts {
   std::string path;  // as the target's mount namespace names it, or "[vdso]", "//anon", ""
 };
 
-// What all images of a session may keep of unwind information, in bytes. Copied sections and
-// indexes of all that runs on a desktop are below 200 MiB; of one program seldom more than 20.
-struct CfiBudget {
-  uint64_t bytes_left = uint64_t{512} << 20;
-};
-
 // An ELF file that was mapped executable. Identity and layout are read when it is first seen, CFI
 // when the first walk needs it. Immutable for readers apart from that; the file stays open.
 //
 // An image known by name only (its file could not be opened, or is another one by now) has an empty
 // file and layout; its link addresses are file offsets.
-class LoadedImage final : public unwind::CfiSource {
+class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
  public:
   LoadedImage(unwind::ImageId id, std::string path, std::shared_ptr<const ByteSource> file,
               elf::Layout layout, elf::Identity identity, RuntimeAddress first_seen,
-              std::shared_ptr<CfiBudget> cfi_budget);
+              std::shared_ptr<CfiBudget> cfi_budget, DebugCfi::FindDebugFile find_debug_file = {});
 
   // Known by name only: `identity` may hold the build id that the kernel gave, but no debug id: for
   // that, others would look up link addresses, which are not known.
@@ -65,13 +60,18 @@ class LoadedImage final : public unwind::CfiSource {
 
   // Recording thread only: loads the CFI on first use.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
+  // Any thread. Code is what executable segments have in the file.
+  bool read_code(LinkAddress begin, std::span<std::byte> out) const override;
   // Recording thread only; what it gives is for any thread. Null if no walk needed the CFI so far.
   std::shared_ptr<const elf::FunctionStarts> function_starts() const;
   // Why there is no CFI (any more), for the summary; empty if it loaded or was not needed yet.
   const std::string& cfi_error() const { return cfi_error_; }
+  // What is beyond that, in debug sections and files.
+  const DebugCfi& debug_cfi() const { return debug_cfi_; }
 
  private:
   unwind::RowStatus cfi_row_at(LinkAddress pc, unwind::Row& row) const;
+  unwind::RowStatus own_row_at(LinkAddress pc, unwind::Row& row) const;
   void load_cfi() const;
   bool pay_for_cfi() const;
 
@@ -87,6 +87,7 @@ class LoadedImage final : public unwind::CfiSource {
   mutable uint64_t cfi_paid_bytes_ = 0;
   std::shared_ptr<CfiBudget> cfi_budget_;
   mutable std::string cfi_error_;
+  mutable DebugCfi debug_cfi_;
 };
 
 // Opens the file behind a mapping. The Linux half implements it (map_files, then /proc/PID/exe,
@@ -121,6 +122,9 @@ class ImageStore {
   std::shared_ptr<const LoadedImage> image(unwind::ImageId id) const;  // null if unknown
   size_t size() const { return images_.size(); }
 
+  // Those whose debug sections or files gave a row that they themselves have not.
+  size_t images_with_debug_cfi() const;
+
   // Files that could not be opened or parsed, and those without CFI because it could not be read,
   // with the reason, each once; for the summary. No more than kMaxProblems.
   std::vector<std::string> problems() const;
@@ -143,6 +147,7 @@ class ImageStore {
   static Result<IdentifiedFile> identify(const MappingFacts& mapping,
                                          Result<std::shared_ptr<const ByteSource>> file);
   Known add_file(const MappingFacts& mapping, IdentifiedFile file);
+  Result<std::shared_ptr<const ByteSource>> find_debug_file(const MappingFacts& mapping);
   Known without_file(const MappingFacts& mapping, const std::string& reason, Known previous);
   unwind::ImageId add_known_by_name(const MappingFacts& mapping);
   std::string display_path(const MappingFacts& mapping);

@@ -1,3 +1,4 @@
+#include "base/checked.h"
 #include "elf/signal_return.h"
 #include "target/image_store.h"
 
@@ -6,7 +7,8 @@ namespace sentry_prof::target {
 LoadedImage::LoadedImage(unwind::ImageId id, std::string path,
                          std::shared_ptr<const ByteSource> file, elf::Layout layout,
                          elf::Identity identity, RuntimeAddress first_seen,
-                         std::shared_ptr<CfiBudget> cfi_budget)
+                         std::shared_ptr<CfiBudget> cfi_budget,
+                         DebugCfi::FindDebugFile find_debug_file)
     : id_(id),
       path_(std::move(path)),
       file_(std::move(file)),
@@ -14,7 +16,8 @@ LoadedImage::LoadedImage(unwind::ImageId id, std::string path,
       identity_(std::move(identity)),
       first_seen_(first_seen),
       size_in_memory_bytes_(layout_.size_in_memory_bytes()),
-      cfi_budget_(std::move(cfi_budget)) {}
+      cfi_budget_(std::move(cfi_budget)),
+      debug_cfi_(file_, std::move(find_debug_file), cfi_budget_) {}
 
 std::shared_ptr<LoadedImage> LoadedImage::known_by_name(unwind::ImageId id, std::string path,
                                                         elf::Identity identity,
@@ -38,10 +41,28 @@ unwind::RowStatus LoadedImage::row_at(LinkAddress pc, unwind::Row& row) const {
 }
 
 unwind::RowStatus LoadedImage::cfi_row_at(LinkAddress pc, unwind::Row& row) const {
+  const unwind::RowStatus status = own_row_at(pc, row);
+  if (status != unwind::RowStatus::NoCfi || is_known_by_name_only()) return status;
+  return debug_cfi_.row_at(layout_, pc, row);
+}
+
+unwind::RowStatus LoadedImage::own_row_at(LinkAddress pc, unwind::Row& row) const {
   if (!cfi_was_tried_) load_cfi();
   if (cfi_ == nullptr) return unwind::RowStatus::NoCfi;
   const unwind::RowStatus status = cfi_->row_at(pc, row);
   return pay_for_cfi() ? status : unwind::RowStatus::NoCfi;
+}
+
+bool LoadedImage::read_code(LinkAddress begin, std::span<std::byte> out) const {
+  for (const elf::Segment& segment : layout_.segments) {
+    const uint64_t inside = begin.value - segment.vaddr.value;
+    if (!segment.is_executable || begin < segment.vaddr ||
+        !range_fits<uint64_t>(inside, out.size(), segment.file_bytes)) {
+      continue;
+    }
+    return file_->read_at(segment.file_offset + inside, out);
+  }
+  return false;
 }
 
 std::shared_ptr<const elf::FunctionStarts> LoadedImage::function_starts() const {

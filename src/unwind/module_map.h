@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/address.h"
+#include "unwind/code_source.h"
 #include "unwind/row.h"
 
 #include <cstdint>
@@ -20,6 +21,7 @@ struct Module {
   ImageId image = kNoImage;
   const CfiSource* cfi =
       nullptr;  // not owned; outlives every map it is in; null: frame pointers only
+  const CodeSource* code = nullptr;  // as `cfi`; null: no instruction can be looked at
 };
 
 // Sorted, non-overlapping. Copying it is how fork works.

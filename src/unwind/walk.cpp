@@ -1,5 +1,6 @@
 #include "unwind/walk.h"
 
+#include "unwind/call_site.h"
 #include "unwind/compact_rule.h"
 #include "unwind/full_row.h"
 #include "unwind/walk_trail.h"
@@ -22,6 +23,15 @@ constexpr uint64_t kFramePointerReach_bytes = 64u << 10;
 // From a signal frame up to the code that it interrupted, on the same stack: the red zone and the
 // saved vector state, 11 KiB with AMX. A longer way leads to another stack.
 constexpr uint64_t kSignalFrameReach_bytes = 16u << 10;
+
+// How far into the code that a call leads to the leaf may be, if it is to be what was called.
+// Functions without unwind information and without a frame are small: libc's clone, the longest
+// among those of Debian's C start-up code, PLTs and libc, has 200 bytes.
+constexpr uint64_t kLongestFrameless_bytes = 4096;
+
+// x86-64 psABI, section 3.2.2: at a function's entry the stack pointer is this much above a
+// multiple of sixteen.
+constexpr uint64_t kEntryAlignment = 8;
 
 // How often one walk may change to another stack over a signal frame. One alternate stack a thread
 // makes one; switches of a coroutine's stack inside a handler are the reason for a few more.
@@ -73,8 +83,8 @@ struct Cursor {
 class Walker {
  public:
   Walker(Arch arch, const Registers& leaf, const StackSnapshot& stack, const ModuleMap& modules,
-         RuleCache& cache, UnwinderStats& stats, std::span<WalkedFrame> frames, WalkTrail& trail,
-         uint32_t& work_left)
+         RuleCache& cache, CallSites& call_sites, UnwinderStats& stats,
+         std::span<WalkedFrame> frames, WalkTrail& trail, uint32_t& work_left)
       : arch_(arch),
         names_(arch_registers(arch)),
         address_mask_(arch == Arch::Aarch64 ? code_address_mask(modules) : UINT64_MAX),
@@ -82,6 +92,7 @@ class Walker {
         stack_(stack),
         modules_(modules),
         cache_(cache),
+        call_sites_(call_sites),
         stats_(stats),
         frames_(frames),
         trail_(trail),
@@ -193,7 +204,7 @@ class Walker {
   }
 
   Step step() {
-    if (module_->cfi == nullptr) return step_by_frame_pointer();
+    if (module_->cfi == nullptr) return step_without_cfi();
     const LinkAddress pc = to_link({cursor_.lookup_pc()}, module_->bias);
     return mode_ == Mode::Full ? step_by_whole_row(pc) : step_by_cached_rule(pc);
   }
@@ -209,18 +220,26 @@ class Walker {
   // Apart, since a Row is large and the warm path needs none.
   [[gnu::noinline]] Step step_by_new_rule(LinkAddress pc, std::optional<uint64_t> key) {
     Row row;
-    const CompactRule rule = make_rule(*module_, pc, row);
+    const CompactRule rule = make_rule(pc, row);
     if (key) cache_.insert(*key, rule);
     if (!spend(row.work)) return ends(WalkEnd::Unsupported);
     return rule.kind == CompactKind::Full ? step_over(row) : step_by_rule(pc, rule);
   }
 
-  CompactRule make_rule(const Module& module, LinkAddress pc, Row& row) const {
-    const RowStatus status = module.cfi->row_at(pc, row);
-    if (status != RowStatus::Found) return compact_rule_of(status);
+  CompactRule make_rule(LinkAddress pc, Row& row) const {
+    const RowStatus status = module_->cfi->row_at(pc, row);
+    if (status != RowStatus::Found) return rule_without_row(status, pc, row);
     const CompactRule rule = compact_rule_of(row, names_);
     const bool is_too_expensive = rule.kind == CompactKind::Full && row.work > kMaxUncachedWork;
     return is_too_expensive ? CompactRule{.kind = CompactKind::Unsupported} : rule;
+  }
+
+  // `row` is for its room, and the work that it counts.
+  CompactRule rule_without_row(RowStatus status, LinkAddress pc, Row& row) const {
+    if (status != RowStatus::NoCfi || arch_ != Arch::X86_64) return compact_rule_of(status);
+    const RowStatus next = module_->cfi->row_at({pc.value + 1}, row);
+    const bool is_before_function = next == RowStatus::Found && !row.is_signal_frame;
+    return {.kind = is_before_function ? CompactKind::NoCfiBeforeFunction : CompactKind::NoCfi};
   }
 
   // False if that was the last of the walk's work.
@@ -244,7 +263,9 @@ class Walker {
       case CompactKind::Root:
         return ends(WalkEnd::Root);
       case CompactKind::NoCfi:
-        return step_by_frame_pointer();
+        return step_without_cfi();
+      case CompactKind::NoCfiBeforeFunction:
+        return is_entered_by_return() ? ends(WalkEnd::Root) : step_without_cfi();
       case CompactKind::Malformed:
         return ends(WalkEnd::BadCfi);
       case CompactKind::Unsupported:
@@ -366,7 +387,7 @@ class Walker {
     Row row;
     const RowStatus status = module_->cfi->row_at(pc, row);
     if (!spend(row.work)) return ends(WalkEnd::Unsupported);
-    if (status != RowStatus::Found) return step_by_rule(pc, compact_rule_of(status));
+    if (status != RowStatus::Found) return step_by_rule(pc, rule_without_row(status, pc, row));
     if (!cursor_.sp_is_known) {
       const CompactRule rule = compact_rule_of(row, names_);
       if (rule.kind == CompactKind::CfaFromSp) return step_by_rule(pc, rule);
@@ -439,6 +460,81 @@ class Walker {
     return ++stack_changes_ <= kMaxStackChanges;
   }
 
+  // A return address that is the first byte of a function, behind no call: nobody called from here.
+  // It was laid out by hand, under the first function of a stack, to catch its return (libc's
+  // makecontext).
+  bool is_entered_by_return() {
+    return !cursor_.pc_is_exact && call_behind(cursor_.pc).kind == CallKind::None;
+  }
+
+  [[gnu::noinline]] Step step_without_cfi() {
+    const bool may_be_frameless =
+        cursor_.pc_is_exact && arch_ == Arch::X86_64 && module_->image != kNoImage;
+    uint64_t top = 0;
+    if (may_be_frameless && stack_.read_u64({cursor_.sp}, top) && is_return_address(top)) {
+      return step_to_stack_top(top);
+    }
+    return step_by_frame_pointer();
+  }
+
+  // Code without unwind information is mostly small and has no frame (PLT entries, start-up code,
+  // the ends of libc's clone): its frame pointer is its caller's. If the word at the stack pointer
+  // is behind a call of just this code, it is the return address. Calls by pointer, through a PLT
+  // and tail jumps leave less to compare: then the stack pointer must be where a function's entry
+  // has it (leftovers of earlier calls are elsewhere once a frame is set up), and the frame pointer
+  // not lead to a call of this code.
+  bool is_return_address(uint64_t top) {
+    const CallSite call = call_behind(top);
+    if (call.kind == CallKind::None || call.kind == CallKind::Unknown) return false;
+    if (leads_here(call, top)) return true;
+    return cursor_.sp % 16 == kEntryAlignment && !has_frame_of_its_own();
+  }
+
+  bool has_frame_of_its_own() {
+    uint64_t return_address = 0;
+    return cursor_.fp_is_known && cursor_.fp >= cursor_.sp && cursor_.fp % 8 == 0 &&
+           stack_.read_u64({cursor_.fp + 8}, return_address) &&
+           leads_here(call_behind(return_address), return_address);
+  }
+
+  bool leads_here(CallSite call, uint64_t return_address) const {
+    if (call.kind != CallKind::Direct) return false;
+    const uint64_t inside = cursor_.pc - target_of(call, return_address);
+    return inside < kLongestFrameless_bytes;  // wraps to a huge value below the target
+  }
+
+  static uint64_t target_of(CallSite call, uint64_t return_address) {
+    return return_address + static_cast<uint64_t>(int64_t{call.target_offset});
+  }
+
+  // None also for a direct call that leads to no code: those bytes are something else.
+  CallSite call_behind(uint64_t return_address) {
+    const Module* module = module_at(return_address - 1);
+    if (module == nullptr) return {CallKind::None};
+    uint32_t work = 0;
+    const CallSite call = call_sites_.before(*module, return_address, work);
+    if (!spend(work)) return {};
+    const bool leads_nowhere = call.kind == CallKind::Direct &&
+                               modules_.find({target_of(call, return_address)}) == nullptr;
+    return leads_nowhere ? CallSite{CallKind::None} : call;
+  }
+
+  // As by the row that every function's first instruction has.
+  Step step_to_stack_top(uint64_t return_address) {
+    Row row;
+    row.cfa_kind = CfaKind::RegisterOffset;
+    row.cfa_register = names_.stack_pointer;
+    row.cfa_offset = 8;
+    row.return_address_register = names_.program_counter;
+    row.rules[names_.program_counter] = {.kind = RuleKind::AtCfaOffset, .offset = -8};
+    put_cursor_into_registers();
+    saw_return_address(cursor_.sp, return_address);
+    const RowResult result = apply_row(row, arch_, {.registers = registers_}, stack_);
+    const Step step = take_registers(result.caller, false);
+    cursor_.origin = FrameOrigin::StackTop;
+    return step;
+  }
+
   // [fp] is the caller's frame pointer and [fp + 8] the return address, if the code keeps frame
   // pointers at all. Nothing says whether it does, nor whether the leaf has set its own up yet
   // (else its caller is skipped), so only a return address in executable memory is believed.
@@ -502,6 +598,7 @@ class Walker {
   const StackSnapshot& stack_;
   const ModuleMap& modules_;
   RuleCache& cache_;
+  CallSites& call_sites_;
   UnwinderStats& stats_;
   const std::span<WalkedFrame> frames_;
   WalkTrail& trail_;
@@ -522,49 +619,10 @@ class Walker {
 
 }  // namespace
 
-std::string_view name_of(FrameOrigin origin) {
-  switch (origin) {
-    case FrameOrigin::Leaf:
-      return "leaf";
-    case FrameOrigin::Cfi:
-      return "cfi";
-    case FrameOrigin::FramePointer:
-      return "frame_pointer";
-    case FrameOrigin::LinkRegister:
-      break;
-  }
-  return "link_register";
-}
-
-std::string_view name_of(WalkEnd end) {
-  switch (end) {
-    case WalkEnd::Root:
-      return "root";
-    case WalkEnd::StackTruncated:
-      return "stack_truncated";
-    case WalkEnd::BadMemory:
-      return "bad_memory";
-    case WalkEnd::UnmappedPc:
-      return "unmapped_pc";
-    case WalkEnd::NoUnwindInfo:
-      return "no_unwind_info";
-    case WalkEnd::BadCfi:
-      return "bad_cfi";
-    case WalkEnd::Unsupported:
-      return "unsupported";
-    case WalkEnd::UnknownRegister:
-      return "unknown_register";
-    case WalkEnd::NoProgress:
-      return "no_progress";
-    case WalkEnd::FrameLimit:
-      break;
-  }
-  return "frame_limit";
-}
-
 Unwinder::Unwinder(Arch arch, size_t cache_bytes)
     : arch_(arch),
       cache_(cache_bytes),
+      call_sites_(std::make_unique<CallSites>()),
       frames_(std::make_unique<std::array<WalkedFrame, kMaxFrames>>()) {
   steps_.reserve(kMaxFrames);
 }
@@ -578,7 +636,8 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
   uint32_t work_left = kMaxWork;
   WalkTrail trail(memory, modules.version(), steps_);
   const auto run = [&](Mode mode) {
-    Walker walker(arch_, registers, stack, modules, cache_, stats_, *frames_, trail, work_left);
+    Walker walker(arch_, registers, stack, modules, cache_, *call_sites_, stats_, *frames_, trail,
+                  work_left);
     const Walk walk = walker.run(mode);
     const bool joins = at_end_of_copy == AtEndOfCopy::Joins && walk.end == WalkEnd::StackTruncated;
     return joins ? walker.join() : walk;

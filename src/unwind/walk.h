@@ -1,6 +1,7 @@
 // The walk: registers + stack bytes + module map -> frames, and how each was found.
 #pragma once
 
+#include "unwind/call_site.h"
 #include "unwind/module_map.h"
 #include "unwind/registers.h"
 #include "unwind/rule_cache.h"
@@ -19,7 +20,8 @@ namespace sentry_prof::unwind {
 // Why a walk ended. Root is the only complete one.
 enum class WalkEnd : uint8_t {
   Root,  // the thread's outermost frame: undefined return address, one of 0 by a row or in the link
-         // register, the ELF entry point, or a frame pointer of 0 where no CFI is
+         // register, the ELF entry point, a function entered by a return that no call made, or a
+         // frame pointer of 0 where no CFI is
   StackTruncated,   // the next word lies beyond the copied bytes, and the copy was cut
   BadMemory,        // the next word lies elsewhere outside the snapshot
   UnmappedPc,       // a pc that no executable mapping holds
@@ -92,6 +94,7 @@ class Unwinder {
 
   Arch arch_;
   RuleCache cache_;
+  std::unique_ptr<CallSites> call_sites_;
   UnwinderStats stats_;
   std::unique_ptr<std::array<WalkedFrame, kMaxFrames>> frames_;
   std::vector<WalkStep> steps_;  // of the walk that is going on

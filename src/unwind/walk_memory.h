@@ -67,6 +67,9 @@ class WalkMemory {
   // Outermost first.
   const std::vector<WalkStep>& steps() const { return steps_; }
 
+  // The frame of a step is found anew, perhaps in another way.
+  void restate(size_t step, const WalkedFrame& frame) { steps_[step].frame = frame; }
+
   // The walk reached its root by `inner`, innermost first, and behind it by the `kept` outermost
   // steps that are remembered already.
   void learn(size_t kept, const std::vector<WalkStep>& inner);

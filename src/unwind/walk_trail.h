@@ -59,6 +59,7 @@ class WalkTrail {
       return {};
     }
     kept_ = untried_;
+    memory_->restate(kept_ - 1, steps_.back().frame);
     steps_.pop_back();
     return std::span(known).first(untried_);
   }

@@ -15,8 +15,10 @@ enum class FrameOrigin : uint8_t {
   Cfi,           // by a row of unwind information
   FramePointer,  // by the frame pointer, where no CFI exists
   LinkRegister,  // by the link register, where no CFI exists (aarch64)
+  StackTop,      // the caller of exact code without CFI: the word at the stack pointer is a return
+                 // address, right behind a call
 };
-inline constexpr size_t kFrameOriginCount = 4;
+inline constexpr size_t kFrameOriginCount = 5;
 std::string_view name_of(FrameOrigin origin);
 
 struct WalkedFrame {

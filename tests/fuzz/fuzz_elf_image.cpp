@@ -3,6 +3,7 @@
 #include "elf/cfi_table.h"
 #include "elf/identity.h"
 #include "elf/layout.h"
+#include "elf/packed_section.h"
 #include "elf/signal_return.h"
 #include "symbols/symbol_names.h"
 
@@ -31,9 +32,12 @@ void check_layout(const elf::Layout& layout, uint64_t file_size_bytes) {
     require_within(elf::Section{{}, segment.file_offset, segment.file_bytes}, file_size_bytes);
   }
   for (const elf::Section& note : layout.notes) require_within(note, file_size_bytes);
-  for (const auto& section :
-       {layout.text, layout.eh_frame, layout.eh_frame_hdr, layout.debug_frame}) {
+  for (const auto& section : {layout.text, layout.eh_frame, layout.eh_frame_hdr, layout.debug_frame,
+                              layout.gnu_debugdata}) {
     require_within(section, file_size_bytes);
+  }
+  if (layout.packed_debug_frame) {
+    require_within(layout.packed_debug_frame->section, file_size_bytes);
   }
   for (const auto& table : {layout.symtab, layout.dynsym}) {
     if (!table) continue;
@@ -52,6 +56,21 @@ std::vector<LinkAddress> addresses_of(const elf::Layout& layout) {
   if (layout.text) addresses.push_back(layout.text->address);
   std::sort(addresses.begin(), addresses.end());
   return addresses;
+}
+
+// What is compressed expands to no more than it may.
+void check_debug_data(const ByteSource& file, const elf::Layout& layout) {
+  constexpr size_t kLimit_bytes = 1 << 20;
+  if (const auto frames = elf::read_debug_frame(file, layout, kLimit_bytes)) {
+    require(frames->debug_frame.bytes.size() <= kLimit_bytes);
+  }
+  if (!layout.gnu_debugdata) return;
+  const auto inner = elf::unpack_debugdata(file, layout, kLimit_bytes);
+  if (!inner) return;
+  require((*inner)->size_bytes() <= kLimit_bytes);
+  if (const auto inner_layout = elf::read_layout(**inner)) {
+    check_layout(*inner_layout, (*inner)->size_bytes());
+  }
 }
 
 void check_mappings(const elf::Layout& layout) {
@@ -94,5 +113,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     unwind::Row row;
     for (LinkAddress address : addresses) table.row_at(address, row);
   }
+  check_debug_data(file, *layout);
   return 0;
 }

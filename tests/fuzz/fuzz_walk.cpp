@@ -3,6 +3,7 @@
 #include "base/byte_reader.h"
 #include "unwind/walk.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <vector>
 
@@ -11,7 +12,8 @@ using namespace sentry_prof::unwind;
 
 namespace {
 
-constexpr uint64_t kStackBegin = 0x7ffc00001000;
+// As at a function's entry: 8 above a multiple of 16.
+constexpr uint64_t kStackBegin = 0x7ffc00001008;
 constexpr uint64_t kTextBegin = 0x400000;
 constexpr size_t kMaxRows = 8;
 
@@ -73,6 +75,20 @@ class FuzzedCfi final : public CfiSource {
   }
 
   std::vector<Answer> answers_;
+};
+
+// A few instructions, again and again.
+class FuzzedCode final : public CodeSource {
+ public:
+  explicit FuzzedCode(Bytes bytes) : bytes_(bytes) {}
+  bool read_code(LinkAddress begin, std::span<std::byte> out) const override {
+    if (bytes_.empty()) return false;
+    for (std::byte& byte : out) byte = bytes_[begin.value++ % bytes_.size()];
+    return true;
+  }
+
+ private:
+  Bytes bytes_;
 };
 
 // Registers and stack words that point at the stack or into the text more often than chance would.
@@ -139,8 +155,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const FuzzedCfi cfi(input);
 
   ModuleMap modules;
-  modules.insert({{kTextBegin}, {kTextBegin + 0x8000}, {}, 1, &cfi});
-  modules.insert({{kTextBegin + 0x9000}, {kTextBegin + 0xa000}, {}, 2, nullptr});
+  // The end of the input is code as well as stack: older inputs mean what they meant.
+  const Bytes whole = std::as_bytes(std::span(data, size));
+  const FuzzedCode code(whole.last(std::min<size_t>(size, 16)));
+  modules.insert({{kTextBegin}, {kTextBegin + 0x8000}, {}, 1, &cfi, &code});
+  modules.insert({{kTextBegin + 0x9000}, {kTextBegin + 0xa000}, {}, 2, nullptr, &code});
   modules.insert({{kTextBegin + 0xb000}, {kTextBegin + 0xc000}, {}, kNoImage, &cfi});
 
   Registers registers;
@@ -155,7 +174,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // An exact allocation, so that the sanitizer sees a read one byte too far.
   const std::vector<std::byte> copy(bytes.begin(), bytes.end());
 
-  static Unwinder small_cache(Arch::X86_64, 0);
+  Unwinder small_cache(Arch::X86_64, 0);
   Unwinder unwinder(arch, 4096);
   const StackSnapshot stack({kStackBegin}, copy);
   const Walk cold = unwinder.walk(registers, stack, modules);

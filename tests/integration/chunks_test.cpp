@@ -108,6 +108,7 @@ TEST_CASE("Every figure that scripts may rely on is in the summary", "[summary]"
                           "frames_by_origin/cfi",
                           "frames_by_origin/frame_pointer",
                           "frames_by_origin/link_register",
+                          "frames_by_origin/stack_top",
                           "losses/ring_full",
                           "walk_ends/root"}) {
     INFO(key);

@@ -70,7 +70,7 @@ TEST_CASE("Programs with CFI of every kind are walked to their root", "[linkage]
   const std::string name =
       GENERATE(std::string("spin"), std::string("spin_static"), std::string("spin_no_eh_frame_hdr"),
                std::string("spin_no_build_id"), std::string("spin_frame_pointers"),
-               std::string("spin_debug_frame"));
+               std::string("spin_debug_frame"), std::string("spin_packed_debug_frame"));
   INFO(name);
   const TemporaryDirectory directory;
   const Recording recording = record_variant(directory, name);
@@ -95,6 +95,44 @@ TEST_CASE("Without CFI frame pointers are followed, and counted as such", "[link
   const Recording recording = record_variant(directory, "spin_frame_pointers");
   CHECK(recording.summary().number("frames_by_origin/frame_pointer") >
         recording.summary().number("samples"));
+}
+
+TEST_CASE("MiniDebugInfo gives a stripped program its names and unwind tables", "[linkage]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("objcopy"));
+  SKIP_IF(missing_program("xz"));
+  const TemporaryDirectory directory;
+  const Recording recording = record_variant(directory, "spin_mini_debug_info");
+  check_wholeness(recording);
+  check_shares(recording.profile());
+  CHECK(recording.summary().number("images_with_debug_cfi") == 1);
+}
+
+TEST_CASE("Threads of musl are walked to their root", "[linkage]") {
+  SKIP_IF(missing_perf());
+  if (const auto missing = missing_program("musl-gcc")) return note_optional_skip(*missing);
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record_well(directory, {.command = {target_path("threads_musl"), "1"}});
+  CHECK(recording.summary().share_complete() > 0.99);
+  CHECK(recording.profile().share_containing("start") > 0.99);  // musl's first function of a thread
+}
+
+TEST_CASE("Goroutines are walked to their root, with unwind tables and without", "[linkage]") {
+  SKIP_IF(missing_perf());
+  if (const auto missing = missing_program("go")) return note_optional_skip(*missing);
+  const TemporaryDirectory directory;
+  const Recording with_tables = record_well(directory, {.command = {target_path("go_work"), "1"}});
+  CHECK(with_tables.summary().share_complete() > 0.95);
+  CHECK(with_tables.profile().share_containing("main.work") > 0.95);
+  CHECK(with_tables.summary().number("images_with_debug_cfi") == 1);
+  const TemporaryDirectory other;
+  const Recording stripped =
+      record_well(other, {.command = {target_path("go_work_stripped"), "1"}});
+  CHECK(stripped.summary().share_complete() > 0.95);
+  CHECK(stripped.summary().number("frames_by_origin/cfi") <
+        stripped.summary().number("frames_by_origin/frame_pointer"));
+  CHECK(stripped.summary().number("frames_by_origin/stack_top") > 0);
 }
 
 TEST_CASE("A stripped program has whole stacks of module names and offsets", "[linkage]") {

@@ -103,6 +103,21 @@ TEST_CASE("python3 computing: the interpreter's loop is in every stack", "[pytho
   CHECK(profile.share_containing("Py_BytesMain") > 0.9);
 }
 
+TEST_CASE("node: code that was compiled just now is walked by its frame pointers", "[jit]") {
+  SKIP_IF(missing_perf());
+  if (const auto missing = missing_program("node")) return note_optional_skip(*missing);
+  const TemporaryDirectory directory;
+  const std::string script =
+      "function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; "
+      "}\n"
+      "function down(n) { return n === 0 ? leaf(300) : down(n - 1) + leaf(300); }\n"
+      "const end = Date.now() + 1000; let sum = 0; while (Date.now() < end) sum += down(10);";
+  const Recording recording = record_well(directory, {.command = {"node", "-e", script}});
+  CHECK(recording.summary().share_complete() >= 0.99);
+  CHECK(recording.summary().number("frames_by_origin/frame_pointer") >
+        5 * recording.summary().number("samples"));
+}
+
 TEST_CASE("xz -T2: two busy worker threads of liblzma", "[xz]") {
   SKIP_IF(missing_perf());
   SKIP_IF(missing_program("xz"));

@@ -46,6 +46,36 @@ class FakeCfi final : public unwind::CfiSource {
   mutable int lookups_ = 0;
 };
 
+// Code at link addresses, as a test states it; what it does not state cannot be read.
+class FakeCode final : public unwind::CodeSource {
+ public:
+  void put(uint64_t begin, std::initializer_list<int> bytes) {
+    for (int byte : bytes) bytes_[begin++] = static_cast<std::byte>(byte);
+  }
+  // A direct call, so that it returns to `return_address`.
+  void put_call(uint64_t return_address, uint64_t target) {
+    const auto offset = static_cast<uint32_t>(target - return_address);
+    put(return_address - 7, {0x90, 0x90, 0xe8});
+    for (unsigned i = 0; i < 4; ++i) put(return_address - 4 + i, {int((offset >> (8 * i)) & 0xff)});
+  }
+
+  bool read_code(LinkAddress begin, std::span<std::byte> out) const override {
+    ++reads_;
+    for (std::byte& byte : out) {
+      const auto found = bytes_.find(begin.value++);
+      if (found == bytes_.end()) return false;
+      byte = found->second;
+    }
+    return true;
+  }
+
+  int reads() const { return reads_; }
+
+ private:
+  std::map<uint64_t, std::byte> bytes_;
+  mutable int reads_ = 0;
+};
+
 // DWARF numbers of x86-64, as the tests name them.
 inline constexpr unsigned kRax = 0, kRbx = 3, kRdi = 5, kRbp = 6, kRsp = 7, kR10 = 10, kRip = 16;
 

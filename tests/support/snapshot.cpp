@@ -71,6 +71,7 @@ Snapshot::Snapshot(const std::filesystem::path& folder) : folder_(folder) {
   load_registers();
   load_stack();
   load_maps();
+  load_code();
   load_expected();
 }
 
@@ -104,6 +105,7 @@ void Snapshot::load_maps() {
     if (line.at(3) != "-") {
       module.image = image_of(line[3]);
       module.cfi = images_[module.image].get();
+      module.code = code_[module.image].get();
     }
     modules_.insert(module);
   }
@@ -113,8 +115,19 @@ unwind::ImageId Snapshot::image_of(const std::string& file) {
   const auto known = std::find(files_.begin(), files_.end(), file);
   if (known != files_.end()) return static_cast<unwind::ImageId>(known - files_.begin());
   images_.push_back(std::make_unique<StoredImage>(folder_ / file));
+  code_.push_back(std::make_unique<FakeCode>());
   files_.push_back(file);
   return static_cast<unwind::ImageId>(files_.size() - 1);
+}
+
+void Snapshot::load_code() {
+  if (!std::filesystem::exists(folder_ / "code.txt")) return;
+  for (const Words& line : read_lines(folder_ / "code.txt")) {
+    FakeCode& code = *code_.at(image_of(line.at(0)));
+    for (size_t i = 2; i < line.size(); ++i) {
+      code.put(number(line[1]) + i - 2, {std::stoi(line[i], nullptr, 16)});
+    }
+  }
 }
 
 void Snapshot::load_expected() {

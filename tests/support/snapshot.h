@@ -3,6 +3,7 @@
 #pragma once
 
 #include "elf/cfi_table.h"
+#include "support/fake_cfi.h"
 #include "unwind/walk.h"
 
 #include <filesystem>
@@ -19,8 +20,9 @@ namespace sentry_prof::test {
 //                  arch aarch64
 //   stack.txt      address: word word ...   upward without gaps
 //   maps.txt       begin end bias file      executable mappings; '-' for no file
-//   frames.txt     file pc origin           leaf first; pc as WalkedFrame has it, "exact" where it
-//   is
+//   code.txt       file address: byte ...   link addresses; where the walk looks at instructions
+//                                           (need not be there)
+//   frames.txt     file pc origin           leaf first; pc as WalkedFrame has it, "exact" where so
 //                  end CAUSE
 // Throws std::runtime_error with the file's name if one is missing or wrong.
 class Snapshot {
@@ -41,6 +43,7 @@ class Snapshot {
   void load_registers();
   void load_stack();
   void load_maps();
+  void load_code();
   void load_expected();
   unwind::ImageId image_of(const std::string& file);
 
@@ -51,6 +54,7 @@ class Snapshot {
   std::vector<uint64_t> stack_words_;
   std::vector<std::string> files_;  // by image id
   std::vector<std::unique_ptr<unwind::CfiSource>> images_;
+  std::vector<std::unique_ptr<FakeCode>> code_;
   unwind::ModuleMap modules_;
   std::vector<std::string> expected_;
 };

@@ -17,7 +17,7 @@ ALLOWED = {
     "compress": {"base"},
     "unwind": {"base"},
     "profile": {"base"},
-    "elf": {"unwind", "base"},
+    "elf": {"unwind", "compress", "base"},
     "symbols": {"elf", "profile", "base", "os"},
     "sentry": {"profile", "base"},
     "upload": {"sentry", "base", "os"},
@@ -53,6 +53,7 @@ LIBRARIES = [
     (re.compile(r"libiberty/"), {"symbols"}),
     (re.compile(r"simdjson"), {"sentry"}),
     (re.compile(r"zlib\.h|zstd\.h"), {"compress", "upload"}),
+    (re.compile(r"lzma\.h"), {"compress"}),
     (re.compile(r"curl/"), {"upload"}),
     (re.compile(r"CLI/"), {"cli"}),
 ]

@@ -2,6 +2,7 @@
 
 #include "support/catch2.h"
 #include "support/elf_builder.h"
+#include "support/packed.h"
 
 #include <algorithm>
 
@@ -63,6 +64,24 @@ TEST_CASE("names_at finds functions in every class and byte order, in .symtab an
             Names{"-", "first()", "first()", "-", "second", "second", "-"});
     }
   }
+}
+
+TEST_CASE("names that .dynsym has not are in MiniDebugInfo") {
+  const auto stripped = with_symbols({function("hidden", 0x1000, 0x10)});
+  SymbolTableBuilder dynamic;
+  dynamic.add(function("exported", 0x1100, 0x10));
+  const auto image_with = [&](const PackedBytes& debugdata) {
+    ElfBuilder elf;
+    elf.section(
+        {.name = ".dynsym", .type = SHT_DYNSYM, .contents = dynamic.symbols(), .link = ".dynstr"});
+    elf.section({.name = ".dynstr", .type = SHT_STRTAB, .contents = dynamic.strings()});
+    elf.section({.name = ".gnu_debugdata", .flags = 0, .contents = debugdata});
+    elf.segment({.flags = PF_R | PF_X, .vaddr = 0x800, .file_bytes = 1, .memory_bytes = 0x1800});
+    return elf.build();
+  };
+  CHECK(names(image_with(xz_packed(stripped)), {0x1004, 0x1104, 0x1200}) ==
+        Names{"hidden", "exported", "-"});
+  CHECK(names(image_with(PackedBytes(100)), {0x1004, 0x1104}) == Names{"-", "exported"});
 }
 
 TEST_CASE("names_at prefers the inner symbol, then the binding") {

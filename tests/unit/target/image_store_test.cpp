@@ -4,6 +4,9 @@
 #include "support/catch2.h"
 #include "unit/target/fake_opener.h"
 
+#include <algorithm>
+#include <array>
+
 using namespace sentry_prof;
 using namespace sentry_prof::test;
 using target::ImageStore;
@@ -28,6 +31,28 @@ TEST_CASE("ImageStore gives the bias and identity of a mapped library") {
   CHECK(image->first_seen() == RuntimeAddress{0x7000'0000 - 0x3000 + 0x1000});
   CHECK(image->size_in_memory_bytes() == 0x3000);
   CHECK(images.problems().empty());
+}
+
+TEST_CASE("an image gives its code, and nothing but its code") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  ImageStore images(opener);
+  const Module module = images.module_for(code_of("/lib/a.so", 0x7000'0000));
+  const auto image = images.image(module.image);
+  REQUIRE(image);
+  CHECK(module.code == image.get());
+  const auto& segments = image->layout().segments;
+  const auto code = std::find_if(segments.begin(), segments.end(),
+                                 [](const auto& segment) { return segment.is_executable; });
+  REQUIRE(code != segments.end());
+  const LinkAddress end{code->vaddr.value + code->file_bytes};
+  std::array<std::byte, 4> found{}, expected{};
+  REQUIRE(image->file().read_at(code->file_offset + code->file_bytes - 4, expected));
+  CHECK(image->read_code({end.value - 4}, found));
+  CHECK(found == expected);
+  CHECK_FALSE(image->read_code({end.value - 3}, found));
+  CHECK_FALSE(image->read_code({code->vaddr.value - 1}, found));
+  CHECK_FALSE(image->read_code({UINT64_MAX - 1}, found));
 }
 
 TEST_CASE("ImageStore opens a file once for all processes that map it") {

@@ -192,5 +192,5 @@ TEST_CASE("every end and origin has a name of its own") {
   CHECK(names == std::vector<std::string>{"root", "stack_truncated", "bad_memory", "unmapped_pc",
                                           "no_unwind_info", "bad_cfi", "unsupported",
                                           "unknown_register", "no_progress", "frame_limit", "leaf",
-                                          "cfi", "frame_pointer", "link_register"});
+                                          "cfi", "frame_pointer", "link_register", "stack_top"});
 }

@@ -17,7 +17,7 @@ inline constexpr ImageId kProgram = 1, kLibraryWithoutCfi = 2;
 // Link addresses 0x1000-0x9000 of the program lie at kBias + them; its rows are `cfi`.
 struct World {
   World() {
-    modules.insert({{kBias + 0x1000}, {kBias + 0x9000}, {kBias}, kProgram, &cfi});
+    modules.insert({{kBias + 0x1000}, {kBias + 0x9000}, {kBias}, kProgram, &cfi, &code});
     modules.insert({{kBias + 0x10000}, {kBias + 0x11000}, {kBias}, kLibraryWithoutCfi, nullptr});
     modules.insert({{kBias + 0x20000}, {kBias + 0x21000}, {}, kNoImage, nullptr});
   }
@@ -27,6 +27,7 @@ struct World {
   }
 
   FakeCfi cfi;
+  FakeCode code;  // the program's
   ModuleMap modules;
   Unwinder unwinder{Arch::X86_64};
 };

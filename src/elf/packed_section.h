@@ -1,0 +1,24 @@
+// Sections that are stored compressed.
+#pragma once
+
+#include "base/byte_source.h"
+#include "elf/layout.h"
+#include "sentry_prof/result.h"
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace sentry_prof::elf {
+
+// The section's contents, with nothing left out. LimitExceeded: more than `max_bytes` expanded, or
+// more stored; Unsupported: an unknown compression; Malformed: damaged, or not of the size that its
+// header states; Io.
+Result<std::vector<std::byte>> unpack_section(const ByteSource& file, const Layout& layout,
+                                              const PackedSection& packed, size_t max_bytes);
+
+// The ELF file in .gnu_debugdata, which the layout must have. Errors as above.
+Result<std::shared_ptr<const ByteSource>> unpack_debugdata(const ByteSource& file,
+                                                           const Layout& layout, size_t max_bytes);
+
+}  // namespace sentry_prof::elf

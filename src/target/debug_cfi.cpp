@@ -1,0 +1,85 @@
+#include "target/debug_cfi.h"
+
+#include "elf/packed_section.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sentry_prof::target {
+namespace {
+
+using unwind::RowStatus;
+
+// Go 1.19's largest tool has 500 KiB of .debug_frame in 13 MB, Debian's glibc 400 KiB in its debug
+// file; a MiniDebugInfo has the symbols of one library. Expanding so much takes 0.1 s.
+constexpr uint64_t kMaxExpanded_bytes = uint64_t{32} << 20;
+
+}  // namespace
+
+RowStatus DebugCfi::row_at(const elf::Layout& layout, LinkAddress pc, unwind::Row& row) {
+  for (size_t i = 0; i < tables_.size() || load_next(layout); ++i) {
+    Table& table = tables_[i];
+    if (table.cfi == nullptr) continue;
+    const RowStatus status = table.cfi->row_at(pc, row);
+    if (!pay_for(table) || status == RowStatus::NoCfi) continue;
+    was_of_use_ = was_of_use_ || status == RowStatus::Found;
+    return status;
+  }
+  return RowStatus::NoCfi;
+}
+
+// False if there is no further place that has any.
+bool DebugCfi::load_next(const elf::Layout& layout) {
+  while (next_ != Place::None) {
+    const Place place = next_;
+    next_ = static_cast<Place>(static_cast<uint8_t>(place) + 1);
+    auto sections = load(place, layout);
+    if (!sections) {
+      const bool is_absent = sections.error().code == ErrorCode::NotFound;
+      if (problem_.empty() && !is_absent) problem_ = std::move(sections.error().message);
+    } else if (!sections->debug_frame.bytes.empty()) {
+      tables_.push_back({std::make_unique<elf::CfiTable>(std::move(*sections))});
+      return true;
+    }
+  }
+  return false;
+}
+
+Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) const {
+  if (place == Place::DebugFile) {
+    if (!find_debug_file_) return elf::CfiSections{};
+    return load_from(find_debug_file_());
+  }
+  if (place == Place::MiniDebugInfo) {
+    if (!layout.gnu_debugdata) return elf::CfiSections{};
+    return load_from(elf::unpack_debugdata(*file_, layout, static_cast<size_t>(limit_bytes())));
+  }
+  // A plain one is the image's own table's.
+  if (layout.debug_frame) return elf::CfiSections{};
+  return elf::read_debug_frame(*file_, layout, limit_bytes());
+}
+
+Result<elf::CfiSections> DebugCfi::load_from(Result<std::shared_ptr<const ByteSource>> file) const {
+  if (!file) return tl::unexpected(std::move(file.error()));
+  const auto layout = elf::read_layout(**file);
+  if (!layout) return tl::unexpected(layout.error());
+  return elf::read_debug_frame(**file, *layout, limit_bytes());
+}
+
+// The first look-up makes an index. What cannot be paid for is given back.
+bool DebugCfi::pay_for(Table& table) {
+  const uint64_t owed_bytes = table.cfi->memory_bytes() - table.paid_bytes;
+  if (owed_bytes <= budget_->bytes_left) {
+    budget_->bytes_left -= owed_bytes;
+    table.paid_bytes += owed_bytes;
+    return true;
+  }
+  budget_->bytes_left += table.paid_bytes;
+  table = {};
+  if (problem_.empty()) problem_ = "larger than what is left of the memory for all images";
+  return false;
+}
+
+uint64_t DebugCfi::limit_bytes() const { return std::min(kMaxExpanded_bytes, budget_->bytes_left); }
+
+}  // namespace sentry_prof::target

@@ -1,0 +1,66 @@
+// Unwind information that an image does not have loaded: in its compressed .debug_frame (Go), in
+// its MiniDebugInfo, or in a separate debug file.
+#pragma once
+
+#include "base/byte_source.h"
+#include "elf/cfi_table.h"
+#include "elf/layout.h"
+#include "unwind/row.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sentry_prof::target {
+
+// What all images of a session may keep of unwind information, in bytes. Copied sections and
+// indexes of all that runs on a desktop are below 200 MiB; of one program seldom more than 20.
+struct CfiBudget {
+  uint64_t bytes_left = uint64_t{512} << 20;
+};
+
+// Looked at in this order, each when none before covers an address. Recording thread only.
+class DebugCfi {
+ public:
+  // Finds the debug file of the image's build id, which it proves. NotFound is no problem.
+  using FindDebugFile = std::function<Result<std::shared_ptr<const ByteSource>>()>;
+
+  DebugCfi(std::shared_ptr<const ByteSource> file, FindDebugFile find_debug_file,
+           std::shared_ptr<CfiBudget> budget)
+      : file_(std::move(file)),
+        find_debug_file_(std::move(find_debug_file)),
+        budget_(std::move(budget)) {}
+
+  // As CfiSource::row_at(). `layout` is the image's, of the file. Never Root.
+  unwind::RowStatus row_at(const elf::Layout& layout, LinkAddress pc, unwind::Row& row);
+
+  // Whether any row was found.
+  bool was_of_use() const { return was_of_use_; }
+  // The first reason why something that was there could not be used; empty: none.
+  const std::string& problem() const { return problem_; }
+
+ private:
+  enum class Place : uint8_t { OwnSection, MiniDebugInfo, DebugFile, None };
+  struct Table {
+    std::unique_ptr<elf::CfiTable> cfi;
+    uint64_t paid_bytes = 0;
+  };
+
+  bool load_next(const elf::Layout& layout);
+  Result<elf::CfiSections> load(Place place, const elf::Layout& layout) const;
+  Result<elf::CfiSections> load_from(Result<std::shared_ptr<const ByteSource>> file) const;
+  bool pay_for(Table& table);
+  uint64_t limit_bytes() const;
+
+  std::shared_ptr<const ByteSource> file_;
+  FindDebugFile find_debug_file_;
+  std::shared_ptr<CfiBudget> budget_;
+  std::vector<Table> tables_;
+  Place next_ = Place::OwnSection;
+  bool was_of_use_ = false;
+  std::string problem_;
+};
+
+}  // namespace sentry_prof::target

@@ -1,0 +1,19 @@
+// The machine code of an image, where a walk has to look at an instruction.
+#pragma once
+
+#include "base/address.h"
+
+#include <cstddef>
+#include <span>
+
+namespace sentry_prof::unwind {
+
+class CodeSource {
+ public:
+  virtual ~CodeSource() = default;
+  // Fills `out` with the code from `begin` on. False if any byte of it is no code of the image, or
+  // cannot be read. May read a file: who asks remembers the answer.
+  [[nodiscard]] virtual bool read_code(LinkAddress begin, std::span<std::byte> out) const = 0;
+};
+
+}  // namespace sentry_prof::unwind

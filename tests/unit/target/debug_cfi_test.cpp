@@ -1,0 +1,140 @@
+// Unwind information that an image has not loaded: compressed, in MiniDebugInfo, in a debug file.
+#include "support/catch2.h"
+#include "support/packed.h"
+#include "unit/elf/cfi_builder.h"
+#include "unit/target/fake_opener.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+using target::ImageStore;
+using unwind::RowStatus;
+
+namespace {
+
+constexpr LinkAddress kFunction{0x3010};
+const std::string kDebugFile =
+    "/usr/lib/debug/.build-id/01/11111111111111111111111111111111111111.debug";
+
+std::vector<std::byte> debug_frame() {
+  elf_test::FrameBuilder frames({.is_eh_frame = false});
+  frames.cie({.augmentation = "", .augmentation_data = {}});
+  frames.fde(kFunction.value, 0x10);
+  return frames.sections().debug_frame.bytes;
+}
+
+// As make_library(), with one more section.
+std::vector<std::byte> library_with(ElfSection section) {
+  ElfBuilder elf;
+  elf.section({.name = ".note.gnu.build-id",
+               .type = SHT_NOTE,
+               .contents = elf_note(std::endian::little, "GNU", NT_GNU_BUILD_ID, build_id_of(1)),
+               .alignment = 4});
+  elf.section(std::move(section));
+  elf.segment({.flags = PF_R | PF_X,
+               .file_offset = 0x1000,
+               .vaddr = 0x3000,
+               .file_bytes = 0,
+               .memory_bytes = 0x1000});
+  elf.section({.name = ".text",
+               .flags = SHF_ALLOC | SHF_EXECINSTR,
+               .address = 0x3000,
+               .contents = std::vector<std::byte>(0x1000, std::byte{0x90}),
+               .file_offset = 0x1000});
+  elf.segment({.flags = PF_R | PF_X, .of_section = ".text"});
+  return elf.build();
+}
+
+struct OneImage {
+  explicit OneImage(std::vector<std::byte> library) {
+    opener.files["/lib/a.so"] = std::move(library);
+  }
+
+  RowStatus row_at(LinkAddress pc) {
+    const auto module = images.module_for(code_of("/lib/a.so", 0x1000'0000));
+    const auto image = images.image(module.image);
+    REQUIRE(image);
+    return image->row_at(pc, row);
+  }
+
+  FakeOpener opener;
+  ImageStore images{opener};
+  unwind::Row row;
+};
+
+}  // namespace
+
+TEST_CASE("a debug file of the same build id gives the rows that the image has not") {
+  OneImage world(make_library(build_id_of(1)));
+  world.opener.files[kDebugFile] = make_library(build_id_of(1), debug_frame());
+  CHECK(world.row_at(kFunction) == RowStatus::Found);
+  CHECK(world.row_at({0x3020}) == RowStatus::NoCfi);
+  CHECK(world.images.images_with_debug_cfi() == 1);
+  CHECK(world.images.problems().empty());
+}
+
+TEST_CASE("a debug file of another build is not used, and told") {
+  OneImage world(make_library(build_id_of(1)));
+  world.opener.files[kDebugFile] = make_library(build_id_of(2), debug_frame());
+  CHECK(world.row_at(kFunction) == RowStatus::NoCfi);
+  CHECK(world.images.images_with_debug_cfi() == 0);
+  CHECK(world.images.problems() ==
+        std::vector<std::string>{"/lib/a.so: no unwind information of its debug data: the file was "
+                                 "replaced since it was mapped"});
+}
+
+TEST_CASE("an image without debug file is no problem, and one without build id has none") {
+  OneImage world(make_library(build_id_of(1)));
+  CHECK(world.row_at(kFunction) == RowStatus::NoCfi);
+  CHECK(world.images.problems().empty());
+  OneImage nameless(make_library({}));
+  nameless.opener.files[kDebugFile] = make_library({}, debug_frame());
+  CHECK(nameless.row_at(kFunction) == RowStatus::NoCfi);
+}
+
+TEST_CASE("what an image covers itself is not looked up elsewhere") {
+  OneImage world(make_library(build_id_of(1), debug_frame()));
+  world.opener.files[kDebugFile] = make_library(build_id_of(2), debug_frame());
+  CHECK(world.row_at(kFunction) == RowStatus::Found);
+  CHECK(world.images.images_with_debug_cfi() == 0);
+  CHECK(world.images.problems().empty());  // the wrong file was not opened
+}
+
+TEST_CASE("a compressed .debug_frame of the image itself gives rows, as Go's does") {
+  const auto plain = debug_frame();
+  OneImage world(
+      library_with({.name = ".debug_frame",
+                    .flags = SHF_COMPRESSED,
+                    .contents = with_compression_header(zlib_packed(plain), plain.size(), 1)}));
+  CHECK(world.row_at(kFunction) == RowStatus::Found);
+  CHECK(world.images.images_with_debug_cfi() == 1);
+}
+
+TEST_CASE("MiniDebugInfo gives rows") {
+  const auto inner = make_library(build_id_of(1), debug_frame());
+  OneImage world(
+      library_with({.name = ".gnu_debugdata", .flags = 0, .contents = xz_packed(inner)}));
+  CHECK(world.row_at(kFunction) == RowStatus::Found);
+  CHECK(world.images.images_with_debug_cfi() == 1);
+}
+
+TEST_CASE("damaged MiniDebugInfo is told, and the debug file looked up all the same") {
+  OneImage world(library_with(
+      {.name = ".gnu_debugdata", .flags = 0, .contents = PackedBytes(64, std::byte{1})}));
+  world.opener.files[kDebugFile] = make_library(build_id_of(1), debug_frame());
+  CHECK(world.row_at(kFunction) == RowStatus::Found);
+  CHECK(world.images.problems() ==
+        std::vector<std::string>{
+            "/lib/a.so: no unwind information of its debug data: the xz data is damaged"});
+}
+
+TEST_CASE("debug data is paid for from the memory for all images") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  opener.files[kDebugFile] = make_library(build_id_of(1), debug_frame());
+  ImageStore images(opener, {.bytes_left = debug_frame().size() + 900});
+  const auto image = images.image(images.module_for(code_of("/lib/a.so", 0x1000'0000)).image);
+  REQUIRE(image);
+  unwind::Row row;
+  CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);
+  CHECK(images.problems().size() == 1);
+}

@@ -1,0 +1,74 @@
+// Telling a call by the bytes before the address that it returns to. Encodings as gas writes them.
+#include "unwind/call_site.h"
+
+#include "support/catch2.h"
+#include "support/fake_cfi.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+using namespace sentry_prof::unwind;
+
+namespace {
+
+CallKind kind_before(std::initializer_list<int> bytes) {
+  return call_before(Expression(bytes)).kind;
+}
+
+}  // namespace
+
+TEST_CASE("a direct call says how far away its target is") {
+  const Expression code{0x90, 0x90, 0xe8, 0x2d, 0, 0, 0};
+  CHECK(call_before(code) == CallSite{CallKind::Direct, 0x2d});
+  const Expression backward{0xe8, 0xcf, 0xff, 0xff, 0xff};
+  CHECK(call_before(backward) == CallSite{CallKind::Direct, -0x31});
+}
+
+TEST_CASE("indirect calls of all lengths are known") {
+  CHECK(kind_before({0xff, 0xd0}) == CallKind::Indirect);                          // *%rax
+  CHECK(kind_before({0x41, 0xff, 0xd4}) == CallKind::Indirect);                    // *%r12
+  CHECK(kind_before({0xff, 0x10}) == CallKind::Indirect);                          // *(%rax)
+  CHECK(kind_before({0x41, 0xff, 0x14, 0x24}) == CallKind::Indirect);              // *(%r12)
+  CHECK(kind_before({0xff, 0x50, 0x18}) == CallKind::Indirect);                    // *0x18(%rax)
+  CHECK(kind_before({0x41, 0xff, 0x54, 0x24, 0x08}) == CallKind::Indirect);        // *8(%r12)
+  CHECK(kind_before({0xff, 0x15, 0x5f, 0x2f, 0, 0}) == CallKind::Indirect);        // *x(%rip)
+  CHECK(kind_before({0xff, 0x90, 0, 1, 0, 0}) == CallKind::Indirect);              // *0x100(%rax)
+  CHECK(kind_before({0xff, 0x14, 0xc5, 0, 0x10, 0x40, 0}) == CallKind::Indirect);  // *x(,%rax,8)
+  CHECK(kind_before({0xff, 0x94, 0xc8, 0, 1, 0, 0}) == CallKind::Indirect);  // *0x100(%rax,%rcx,8)
+}
+
+TEST_CASE("what is no call is none") {
+  CHECK(kind_before({}) == CallKind::None);
+  CHECK(kind_before({0xd0}) == CallKind::None);
+  CHECK(kind_before({0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3}) == CallKind::None);
+  CHECK(kind_before({0xff, 0xe0}) == CallKind::None);              // jmp *%rax
+  CHECK(kind_before({0xff, 0x25, 0, 0, 0, 0}) == CallKind::None);  // jmp *x(%rip)
+  CHECK(kind_before({0xff, 0xd0, 0x90}) == CallKind::None);        // a call, but not the last
+  CHECK(kind_before({0xff, 0x14}) == CallKind::None);              // cut off before its SIB
+}
+
+TEST_CASE("the code before an address is read once") {
+  FakeCode code;
+  code.put_call(0x1050, 0x1200);
+  const Module module{{0x551000}, {0x552000}, {0x550000}, 1, nullptr, &code};
+  CallSites sites;
+  uint32_t work = 0;
+  CHECK(sites.before(module, 0x551050, work) == CallSite{CallKind::Direct, 0x1b0});
+  CHECK(work > 0);
+  work = 0;
+  CHECK(sites.before(module, 0x551050, work) == CallSite{CallKind::Direct, 0x1b0});
+  CHECK(work == 0);
+  CHECK(code.reads() == 1);
+  CHECK(sites.before(module, 0x551090, work).kind == CallKind::Unknown);
+}
+
+TEST_CASE("nothing is read before the module's begin, nor without an image") {
+  FakeCode code;
+  code.put(0x0ff8, {0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0});
+  const Module module{{0x551000}, {0x552000}, {0x550000}, 1, nullptr, &code};
+  CallSites sites;
+  uint32_t work = 0;
+  CHECK(sites.before(module, 0x551002, work).kind == CallKind::Indirect);
+  CHECK(sites.before(module, 0x551001, work).kind == CallKind::None);
+  const Module nameless{{0x551000}, {0x552000}, {0x550000}, kNoImage, nullptr, &code};
+  CHECK(sites.before(nameless, 0x551002, work).kind == CallKind::Unknown);
+}

@@ -38,6 +38,11 @@ Result<InputBytes> open_input(const std::string& path) {
                 "standard input cannot be converted: it is read twice. Give a file");
   }
   auto file = os::FileByteSource::open(path);
+  if (!file && file.error().code == ErrorCode::Unsupported) {
+    return fail(
+        ErrorCode::Unsupported,
+        file.error().message + " (and a directory of 'perf record --threads' cannot be converted)");
+  }
   if (!file) return file;
   if (begins_as_perf_data(**file)) return file;
   return fail(ErrorCode::Unsupported,

@@ -119,6 +119,8 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
       (*stored)->finish(std::max(data.survey().last_time_ns, data.survey().first_time_ns),
                         played->stats, setup_of(data));
   figures.requested_hz = frequency_of(data.sampled_event().attr);
+  // Without switches time on the CPU is not told from time off it.
+  if (!has_switches(data)) figures.sample.on_cpu_ns = 0;
   figures.is_converted = true;
   figures.notes = notes_of(data, *played);
   figures.records_skipped = played->skipped;

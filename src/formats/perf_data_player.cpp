@@ -71,10 +71,12 @@ class Player {
     if (end != PerfRecordsEnd::Whole) counter_.count_malformed(1);
     figures_.late_records = order_.late_records();
     figures_.stats = counter_.stats();
-    // From Linux 6.1 on perf adds at the end what the events themselves counted as lost: the same
-    // samples that the kernel told of in the midst of the others.
-    figures_.stats.lost_samples = std::max(lost_samples_, lost_records_);
-    figures_.stats.lost_records = lost_records_ - std::min(lost_records_, lost_samples_);
+    // From Linux 6.1 on perf adds at the end what the events themselves counted as lost, among it the
+    // samples that the kernel told of in the midst of the others. Without, all that is known is how
+    // many records there were, nearly all of them samples.
+    const uint64_t samples = lost_samples_ != 0 ? lost_samples_ : lost_records_;
+    figures_.stats.lost_samples = samples;
+    figures_.stats.lost_records = lost_records_ - std::min(lost_records_, samples);
     return std::move(figures_);
   }
 

@@ -187,10 +187,13 @@ TEST_CASE("what perf sums up at the end is not counted twice as lost") {
                                .record(lost(PERF_RECORD_LOST, 10))
                                .record(lost(PERF_RECORD_LOST_SAMPLES, 7))
                                .file());
-  CHECK(both.figures.stats.lost_samples == 10);
+  CHECK(both.figures.stats.lost_samples == 7);
   CHECK(both.figures.stats.lost_records == 3);
   const Played sum = play(one_event().record(lost(PERF_RECORD_LOST_SAMPLES, 7)).file());
   CHECK(sum.figures.stats.lost_samples == 7);
+  const Played alone = play(one_event().record(lost(PERF_RECORD_LOST, 10)).file());
+  CHECK(alone.figures.stats.lost_samples == 10);
+  CHECK(alone.figures.stats.lost_records == 0);
 }
 
 TEST_CASE("a rest that cannot be read is told and counted") {

@@ -118,7 +118,9 @@ int usage_error(const std::string& message, const std::string& where_to_look) {
 int complain_of_unknown(const CLI::App& subcommand, const std::string& argument) {
   if (argument.starts_with('-'))
     return usage_error("there is no option '" + argument + "'", subcommand.get_name() + " ");
-  complain("unexpected '" + argument + "'. The command to record goes behind '--'");
+  const bool is_record = subcommand.get_name() == "record";
+  complain("unexpected '" + argument +
+           (is_record ? "'. The command to record goes behind '--'" : "'. Give one file"));
   return kWrongUsage;
 }
 

@@ -109,7 +109,10 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
                                                recorder::ChunkSink& sink) {
   if (auto ok = check_arch(data); !ok) return tl::unexpected(ok.error());
   recorder::StoredRunOptions options = options_of(data, run);
-  const target::LocalFiles files{options.clock.to_unix_ns(options.begin_ns), run.build_id_cache};
+  // Damaged times must not make a file that is younger than the recording look older.
+  const uint64_t begin_unix_ns =
+      std::min(options.clock.to_unix_ns(options.begin_ns), run.file_modified_unix_ns);
+  const target::LocalFiles files{begin_unix_ns, run.build_id_cache};
   auto stored =
       recorder::StoredRun::start(std::move(options), target::make_local_opener(files), sink);
   if (!stored) return tl::unexpected(stored.error());

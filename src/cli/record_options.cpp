@@ -133,7 +133,7 @@ Result<void> complete_profile_options(RecordOptions& options) {
   if (options.chunk_s && *options.chunk_s > longest_chunk_s(options.format)) {
     return fail(ErrorCode::InvalidArgument,
                 fmt::format("--chunk-seconds {}: Sentry refuses V1 profiles longer than {} s; at "
-                            "most {} with --format v1",
+                            "most {} for those",
                             *options.chunk_s, seconds(limits::kV1MaxDuration_ns),
                             longest_chunk_s(options.format)));
   }

@@ -239,6 +239,7 @@ TEST_CASE("What cannot be converted is refused with a reason", "[convert]") {
 TEST_CASE("Wrong usage of convert is told", "[convert]") {
   check_refused({"convert", "-o", "x"}, 2, "nothing to convert");
   check_refused({"convert", "perf.data"}, 2, "-o OUT");
+  check_refused({"convert", "a.data", "b.data", "-o", "x"}, 2, "unexpected 'b.data'");
   check_refused({"convert", "perf.data", "-o", "x", "--to", "pprof"}, 2, "sentry-v2");
   check_refused({"convert", "perf.data", "-o", "x", "--from", "pprof"}, 2, "perf");
   check_refused({"convert", "perf.data", "-o", "x", "--release", "a/b"}, 2, "--release");

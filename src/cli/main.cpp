@@ -2,6 +2,8 @@
 
 #include "cli/chunk_files.h"
 #include "cli/config_file.h"
+#include "cli/convert_command.h"
+#include "cli/convert_options.h"
 #include "cli/exit_code.h"
 #include "cli/message.h"
 #include "cli/record_command.h"
@@ -50,6 +52,14 @@ constexpr const char* kValidateExamples =
     "\n"
     "Exit status: 0 all files are valid, 1 one is not, 7 one could not be read (7 wins).\n"
     "With --fix it is OUT that counts, and 1 is also a file that cannot be fixed at all.\n";
+
+constexpr const char* kConvertExamples =
+    "Examples:\n"
+    "  perf record --call-graph dwarf -k CLOCK_MONOTONIC --switch-events ./server\n"
+    "  sentry-prof convert perf.data -o profile.json\n"
+    "  sentry-prof convert --to sentry-v1 perf.data -o profiles/\n"
+    "\n"
+    "Exit status: 0 done, 1 there was nothing in it to convert, 2 wrong usage, 7 input/output.\n";
 
 constexpr const char* kUploadExamples =
     "Examples:\n"
@@ -108,7 +118,9 @@ int usage_error(const std::string& message, const std::string& where_to_look) {
 int complain_of_unknown(const CLI::App& subcommand, const std::string& argument) {
   if (argument.starts_with('-'))
     return usage_error("there is no option '" + argument + "'", subcommand.get_name() + " ");
-  complain("unexpected '" + argument + "'. The command to record goes behind '--'");
+  const bool is_record = subcommand.get_name() == "record";
+  complain("unexpected '" + argument +
+           (is_record ? "'. The command to record goes behind '--'" : "'. Give one file"));
   return kWrongUsage;
 }
 
@@ -130,7 +142,7 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     if (app.get_subcommands().empty()) {
-      return usage_error("say what to do: 'record', 'validate' or 'upload'", "");
+      return usage_error("say what to do: 'record', 'validate', 'upload' or 'convert'", "");
     }
     return usage_error(error.what(), app.get_subcommands().front()->get_name() + " ");
   }
@@ -141,6 +153,7 @@ struct Options {
   RecordOptions record;
   ValidateCommandOptions validate;
   UploadCommandOptions upload;
+  ConvertOptions convert;
   ConfigOptions config;
 };
 
@@ -162,6 +175,9 @@ void add_subcommands(CLI::App& app, Options& options) {
                      "sentry-prof upload [OPTIONS] FILE...\n       sentry-prof upload --spool DIR",
                      kUploadExamples);
   add_upload_options(upload, options.upload);
+  CLI::App& convert = add_subcommand(app, "convert", "Make profiles of a perf.data file",
+                                     "sentry-prof convert [OPTIONS] IN -o OUT", kConvertExamples);
+  add_convert_options(convert, options.convert);
   add_config_options(record, options.config);
   add_config_options(upload, options.config);
 }
@@ -191,6 +207,7 @@ int dispatch(CLI::App& chosen, Options& options, const std::vector<std::string>&
     return write_to_stdout(printed_config(chosen, options.config.path, of_config)) ? kDone
                                                                                    : kInputOutput;
   }
+  if (chosen.get_name() == "convert") return convert_command(std::move(options.convert));
   if (chosen.get_name() == "upload") return upload_command(std::move(options.upload));
   return chosen.get_name() == "validate" ? validate_command(options.validate)
                                          : record_command(std::move(options.record));

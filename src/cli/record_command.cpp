@@ -7,16 +7,15 @@
 #include "cli/exit_code.h"
 #include "cli/live_line.h"
 #include "cli/message.h"
+#include "cli/profile_session.h"
 #include "cli/record_end.h"
 #include "cli/record_outputs.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/signals.h"
-#include "os/system_info.h"
 #include "recorder/recorder.h"
 #include "recorder/replay.h"
 #include "sampling/perf_sampler.h"
-#include "sentry_prof/limits.h"
 #include "target/launch.h"
 
 #include <algorithm>
@@ -33,10 +32,6 @@
 namespace sentry_prof::cli {
 
 namespace {
-
-// The builder's estimate is an upper bound; a fifth below the server's limit leaves room for what
-// it does not know yet (symbol names).
-constexpr uint64_t kMaxChunkJson_bytes = limits::kMaxItem_bytes / 5 * 4;
 
 // The executable of a running process; empty where the link may not be read.
 std::string executable_of(int pid) {
@@ -61,25 +56,6 @@ std::string name_of_process(int pid, const std::string& executable) {
     if (c == '/' || static_cast<unsigned char>(c) < ' ') c = '_';
   }
   return name.empty() ? "process" : printable_utf8(name);
-}
-
-Session make_session(const RecordOptions& options) {
-  const os::SystemInfo system = os::read_system_info();
-  Session session;
-  session.profiler_id = random_uuid_v4();
-  session.platform = options.platform;
-  session.release = options.release;
-  session.environment = options.environment;
-  session.transaction_name = options.transaction;
-  session.sdk_name = "sentry-prof";
-  session.sdk_version = SENTRY_PROF_VERSION;
-  session.os_name = system.name;
-  session.os_version = system.version;
-  session.os_build = system.build;
-  session.device_architecture = system.architecture;
-  session.device_manufacturer = system.manufacturer;
-  session.device_model = system.model;
-  return session;
 }
 
 // `main_executable` is empty where the recorder is to find out by itself; `raw_log` may be null.

@@ -99,6 +99,63 @@ double default_chunk_s(SentryFormat format) {
   return format == SentryFormat::V1 ? longest_chunk_s(format) : 60;
 }
 
+void add_profile_options(CLI::App& command, RecordOptions& options, const char* transaction_help) {
+  command
+      .add_option("--chunk-seconds", options.chunk_s,
+                  fmt::format("Length of one file (default {}, at most {}; v1: {})",
+                              default_chunk_s(SentryFormat::V2), longest_chunk_s(SentryFormat::V2),
+                              longest_chunk_s(SentryFormat::V1)))
+      ->check(in_range(0.1, longest_chunk_s(SentryFormat::V2)))
+      ->type_name("SECONDS")
+      ->default_function([&options] { return fmt::format("{}", default_chunk_s(options.format)); });
+  command
+      .add_option("--release", options.release,
+                  "Release (default: SENTRY_RELEASE, else NAME@BUILDID of the executable)")
+      ->default_function([] { return "(NAME@BUILDID)"; });
+  command
+      .add_option("--environment", options.environment,
+                  "Environment (default: SENTRY_ENVIRONMENT, else production)")
+      ->default_function([] { return kDefaultEnvironment; });
+  command.add_option("--transaction", options.transaction, transaction_help)
+      ->default_function([&options] { return options.format == SentryFormat::V1 ? "(NAME)" : ""; });
+  command.add_option("--platform", options.platform,
+                     "Platform (default rust: what Sentry symbolicates ELF frames for)");
+  command
+      .add_option("--summary", options.summary,
+                  "Write the end-of-run figures as JSON ('-': standard output)")
+      ->check(not_empty())
+      ->type_name("FILE");
+  command.add_flag("-q,--quiet", options.is_quiet, "Say nothing but errors");
+  command.add_flag("-v,--verbose", options.is_verbose, "Say more");
+}
+
+Result<void> complete_profile_options(RecordOptions& options) {
+  if (options.chunk_s && *options.chunk_s > longest_chunk_s(options.format)) {
+    return fail(ErrorCode::InvalidArgument,
+                fmt::format("--chunk-seconds {}: Sentry refuses V1 profiles longer than {} s; at "
+                            "most {} for those",
+                            *options.chunk_s, seconds(limits::kV1MaxDuration_ns),
+                            longest_chunk_s(options.format)));
+  }
+  if (options.summary == "-" && options.output == "-") {
+    return fail(ErrorCode::InvalidArgument,
+                "--output and --summary cannot both go to standard output");
+  }
+  if (options.platform.empty()) {
+    return fail(ErrorCode::InvalidArgument, "--platform: must not be empty");
+  }
+  if (auto ok = complete(options.release, "--release", "SENTRY_RELEASE", check_release); !ok)
+    return ok;
+  if (auto ok =
+          complete(options.environment, "--environment", "SENTRY_ENVIRONMENT", check_environment);
+      !ok) {
+    return ok;
+  }
+  if (options.environment.empty()) options.environment = kDefaultEnvironment;
+  options.is_verbose = is_verbose(options.is_verbose, options.is_quiet);
+  return {};
+}
+
 void add_record_options(CLI::App& record, RecordOptions& options) {
   record
       .add_option("-p,--pid", options.pids,
@@ -131,14 +188,6 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
       ->check(in_range(0.001, 1e9))
       ->type_name("SECONDS")
       ->default_function([] { return "(no end)"; });
-  record
-      .add_option("--chunk-seconds", options.chunk_s,
-                  fmt::format("Length of one file (default {}, at most {}; v1: {})",
-                              default_chunk_s(SentryFormat::V2), longest_chunk_s(SentryFormat::V2),
-                              longest_chunk_s(SentryFormat::V1)))
-      ->check(in_range(0.1, longest_chunk_s(SentryFormat::V2)))
-      ->type_name("SECONDS")
-      ->default_function([&options] { return fmt::format("{}", default_chunk_s(options.format)); });
   add_choice<sampling::ClockEvent>(
       record, "--event", options.event,
       {{"cpu-clock", sampling::ClockEvent::CpuClock}, {"cycles", sampling::ClockEvent::Cycles}},
@@ -156,34 +205,15 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
       ->type_name("auto|N")
       ->default_function([] { return "auto"; });
   record.add_flag("--no-children", options.no_children, "Do not follow new processes");
-  record
-      .add_option("--release", options.release,
-                  "Release (default: SENTRY_RELEASE, else NAME@BUILDID of the executable)")
-      ->default_function([] { return "(NAME@BUILDID)"; });
-  record
-      .add_option("--environment", options.environment,
-                  "Environment (default: SENTRY_ENVIRONMENT, else production)")
-      ->default_function([] { return kDefaultEnvironment; });
-  record
-      .add_option("--transaction", options.transaction,
-                  "Name of the V1 transaction (default: the executable's name);\n"
-                  "with v2 and --upload: also send one of this name, linked to the chunks")
-      ->default_function([&options] { return options.format == SentryFormat::V1 ? "(NAME)" : ""; });
-  record.add_option("--platform", options.platform,
-                    "Platform (default rust: what Sentry symbolicates ELF frames for)");
+  add_profile_options(record, options,
+                      "Name of the V1 transaction (default: the executable's name);\n"
+                      "with v2 and --upload: also send one of this name, linked to the chunks");
   record.add_flag("--upload", options.upload,
                   "Send each chunk to Sentry; files only if -o is given, too");
   add_sending_options(record, options.sending);
-  record
-      .add_option("--summary", options.summary,
-                  "Write the end-of-run figures as JSON ('-': standard output)")
-      ->check(not_empty())
-      ->type_name("FILE");
   // For debugging sentry-prof itself: docs/raw-log.md. An empty group keeps them out of the help.
   record.add_option("--raw-log", options.raw_log)->check(not_empty())->group("");
   record.add_option("--replay", options.replay)->check(not_empty())->group("");
-  record.add_flag("-q,--quiet", options.is_quiet, "Say nothing but errors");
-  record.add_flag("-v,--verbose", options.is_verbose, "Say more");
 }
 
 Result<void> complete(RecordOptions& options) {
@@ -196,17 +226,6 @@ Result<void> complete(RecordOptions& options) {
                 options.pids.empty() ? "nothing to record: give -p PID, or a command after '--'"
                                      : "give either -p PID or a command after '--', not both");
   }
-  if (options.chunk_s && *options.chunk_s > longest_chunk_s(options.format)) {
-    return fail(ErrorCode::InvalidArgument,
-                fmt::format("--chunk-seconds {}: Sentry refuses V1 profiles longer than {} s; at "
-                            "most {} with --format v1",
-                            *options.chunk_s, seconds(limits::kV1MaxDuration_ns),
-                            longest_chunk_s(options.format)));
-  }
-  if (options.summary == "-" && options.output == "-") {
-    return fail(ErrorCode::InvalidArgument,
-                "--output and --summary cannot both go to standard output");
-  }
   if (options.upload && !options.replay.empty()) {
     return fail(ErrorCode::InvalidArgument, "--replay writes files; upload them");
   }
@@ -214,18 +233,7 @@ Result<void> complete(RecordOptions& options) {
                           !options.sending.spool.empty())) {
     return fail(ErrorCode::InvalidArgument, "--dsn, --dsn-file and --spool are for --upload");
   }
-  if (options.platform.empty()) {
-    return fail(ErrorCode::InvalidArgument, "--platform: must not be empty");
-  }
-  if (auto ok = complete(options.release, "--release", "SENTRY_RELEASE", check_release); !ok)
-    return ok;
-  if (auto ok =
-          complete(options.environment, "--environment", "SENTRY_ENVIRONMENT", check_environment);
-      !ok) {
-    return ok;
-  }
-  if (options.environment.empty()) options.environment = kDefaultEnvironment;
-  options.is_verbose = is_verbose(options.is_verbose, options.is_quiet);
+  if (auto ok = complete_profile_options(options); !ok) return ok;
   options.sending.is_verbose = options.is_verbose;
   return {};
 }

@@ -46,6 +46,12 @@ struct RecordOptions {
 double longest_chunk_s(SentryFormat format);
 double default_chunk_s(SentryFormat format);
 
+// The options that say what a profile is called and how it is cut, and what is said of it: those
+// that `record` and `convert` have in common.
+void add_profile_options(CLI::App& command, RecordOptions& options, const char* transaction_help);
+// As complete(), of these options and the format.
+Result<void> complete_profile_options(RecordOptions& options);
+
 void add_record_options(CLI::App& record, RecordOptions& options);
 
 // What the parser alone cannot see: options that exclude each other. Also fills in SENTRY_RELEASE,

@@ -19,6 +19,22 @@ Result<std::shared_ptr<const FileByteSource>> FileByteSource::adopt(Fd fd) {
   return std::shared_ptr<const FileByteSource>(new FileByteSource(std::move(fd), size_bytes));
 }
 
+Result<std::shared_ptr<const FileByteSource>> FileByteSource::open(const std::string& path) {
+  // O_NONBLOCK: a FIFO in the file's place must not block the open.
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!fd.is_open()) return fail_with_errno(errno, path);
+  auto file = adopt(std::move(fd));
+  if (!file) return fail(file.error().code, path + ": " + file.error().message);
+  return file;
+}
+
+uint64_t FileByteSource::modified_unix_ns() const {
+  struct stat status {};
+  if (::fstat(fd_.get(), &status) != 0 || status.st_mtim.tv_sec < 0) return 0;
+  return static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+         static_cast<uint64_t>(status.st_mtim.tv_nsec);
+}
+
 bool FileByteSource::read_at(uint64_t offset, std::span<std::byte> out) const {
   constexpr auto kMaxOffset = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
   if (offset > kMaxOffset || out.size() > kMaxOffset - offset) return false;

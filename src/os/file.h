@@ -18,9 +18,13 @@ class FileByteSource final : public ByteSource {
  public:
   // Takes an open descriptor; Unsupported unless it is a regular file.
   static Result<std::shared_ptr<const FileByteSource>> adopt(Fd fd);
+  // The file of this name. As adopt(), else by errno; messages begin with the path.
+  static Result<std::shared_ptr<const FileByteSource>> open(const std::string& path);
   uint64_t size_bytes() const override { return size_bytes_; }
   [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override;
   int fd() const { return fd_.get(); }
+  // When its bytes were changed last.
+  uint64_t modified_unix_ns() const;
 
  private:
   FileByteSource(Fd fd, uint64_t size_bytes) : fd_(std::move(fd)), size_bytes_(size_bytes) {}

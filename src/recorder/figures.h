@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -101,6 +102,10 @@ struct RunFigures {
   uint64_t profiler_peak_rss_bytes = 0;
 
   std::optional<UploadFigures> uploads;  // with --upload
+  // Made of another profiler's file: what is said of the kernel and its buffers is not ours to say.
+  bool is_converted = false;
+  std::vector<std::string> notes;                   // more for notes_of(), of the source
+  std::map<std::string, uint64_t> records_skipped;  // that say nothing of stacks, by name
 
   uint64_t samples_complete() const;
   uint64_t samples_truncated() const;  // the walk ended where the copied stack did

@@ -186,6 +186,7 @@ void Recording::keep(uint64_t time_ns, ThreadRecord& record, uint32_t tid) {
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::MapEvent& map) {
+  if (map.is_data) return;
   processes_.on_map(time_ns, mapping_facts_of(map));
   if (map.pid == options_.main_pid && main_image_ == unwind::kNoImage &&
       options_.main_executable.empty()) {
@@ -227,6 +228,8 @@ void Recording::end_thread(uint32_t tid, uint64_t time_ns) {
 
 void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
   end_thread(fork.tid, time_ns);  // its exit record was lost
+  // Of a process that was there before: its own records tell its name and mappings.
+  if (fork.is_synthesized && fork.pid != fork.parent_pid) return;
   processes_.on_fork(fork.pid, fork.tid, fork.parent_pid, fork.parent_tid, time_ns);
 }
 

@@ -1,7 +1,6 @@
 #include "recorder/replay.h"
 
-#include "recorder/recording.h"
-#include "recorder/run_figures.h"
+#include "recorder/stored_run.h"
 
 #include <algorithm>
 #include <utility>
@@ -9,8 +8,6 @@
 namespace sentry_prof::recorder {
 
 namespace {
-
-constexpr uint64_t kWait_ns = 100'000'000;
 
 class ReplayedFile final : public ByteSource {
  public:
@@ -87,34 +84,18 @@ RecordingOptions options_of(const RawSession& session, const Uuid& profiler_id) 
 // One run over a log's steps.
 class Player {
  public:
-  Player(const RawLog& log, const sampling::RecordLayout& layout, const Uuid& profiler_id,
-         ChunkFinisher& finisher)
-      : log_(log),
-        opener_(make_replay_opener(log)),
-        images_(*opener_),
-        processes_(images_),
-        finisher_(finisher),
-        records_(layout),
-        recording_(with_rereads(profiler_id), processes_, images_, finisher, log.session.begin_ns) {
-  }
+  Player(const RawLog& log, const sampling::RecordLayout& layout) : log_(log), records_(layout) {}
 
-  void run() {
-    for (const RawStep& step : log_.steps) {
-      finisher_.wait_for_room();
-      play(step);
-    }
+  Result<RunFigures> run(const Uuid& profiler_id, ChunkSink& sink) {
+    StoredRunOptions options;
+    options.recording = with_rereads(profiler_id);
+    options.clock = log_.session.clock;
+    options.begin_ns = log_.session.begin_ns;
+    auto run = StoredRun::start(std::move(options), make_replay_opener(log_), sink);
+    if (!run) return tl::unexpected(run.error());
+    for (const RawStep& step : log_.steps) play(step, **run);
     if (log_.end) records_.finish(log_.end->stats);
-    recording_.finish(end_ns());
-  }
-
-  RunFigures figures() {
-    RunFigures figures;
-    figures.sampler = records_.stats();
-    figures.setup = log_.session.setup;
-    figures.requested_hz = log_.session.frequency_hz;
-    fill_in(figures, recording_, images_, processes_, finisher_);
-    figures.duration_s = static_cast<double>(end_ns() - log_.session.begin_ns) / 1e9;
-    return figures;
+    return (*run)->finish(end_ns(), records_.stats(), log_.session.setup);
   }
 
  private:
@@ -146,30 +127,25 @@ class Player {
     return count;
   }
 
-  void play(const RawStep& step) {
+  void play(const RawStep& step, StoredRun& run) {
     if (step.kind == RawEntry::Snapshot) {
       const auto& snapshot = log_.snapshots[*step.snapshot];
-      if (snapshot) processes_.on_snapshot(*snapshot);
+      if (snapshot) run.on_snapshot(*snapshot);
     } else if (step.kind == RawEntry::Time) {
-      recording_.on_time(step.time_ns);
+      run.on_time(step.time_ns);
     } else {
       current_ = &step;
       next_memory_ = 0;
       last_time_ns_ = std::max(last_time_ns_, step.time_ns);
-      records_.play(last_time_ns_, step.fate, step.record, recording_);
+      records_.play(last_time_ns_, step.fate, step.record, run);
     }
   }
 
   const RawLog& log_;
-  std::unique_ptr<target::ImageOpener> opener_;
-  target::ImageStore images_;
-  target::ProcessTable processes_;
-  ChunkFinisher& finisher_;
   sampling::RecordPlayer records_;
   const RawStep* current_ = nullptr;
   size_t next_memory_ = 0;  // of current_
   uint64_t last_time_ns_ = 0;
-  Recording recording_;
 };
 
 }  // namespace
@@ -182,12 +158,7 @@ Result<RunFigures> replay(const RawLog& log, const Uuid& profiler_id, ChunkSink&
   const auto layout = sampling::RecordLayout::create(
       log.session.setup.sample_type, log.session.setup.register_mask, log.session.has_trailer);
   if (!layout) return tl::unexpected(layout.error());
-  auto finisher = ChunkFinisher::start(sink, log.session.clock, 0);
-  if (!finisher) return tl::unexpected(finisher.error());
-  Player player(log, *layout, profiler_id, **finisher);
-  player.run();
-  while (!(*finisher)->is_finished_within(kWait_ns)) continue;
-  return player.figures();
+  return Player(log, *layout).run(profiler_id, sink);
 }
 
 }  // namespace sentry_prof::recorder

@@ -104,7 +104,11 @@ std::string late_cpus(const RunFigures& figures) {
 }  // namespace
 
 std::vector<std::string> notes_of(const RunFigures& figures) {
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = figures.notes;
+  if (figures.is_converted) {
+    if (std::string text = lost_records(figures); !text.empty()) notes.push_back(std::move(text));
+    return notes;
+  }
   for (auto note : {nothing_taken, shortfall, lost_records, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }

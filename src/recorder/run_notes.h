@@ -9,6 +9,7 @@
 namespace sentry_prof::recorder {
 
 // Sentences without an end, most important first: the cause and, where there is one, the next step.
+// Those in the figures come before.
 std::vector<std::string> notes_of(const RunFigures& figures);
 
 }  // namespace sentry_prof::recorder

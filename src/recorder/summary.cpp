@@ -115,6 +115,15 @@ void add_uploads(JsonWriter& json, const UploadFigures& uploads) {
   json.end_object();
 }
 
+// What only a conversion has.
+void add_source(JsonWriter& json, const RunFigures& figures) {
+  add_strings(json, "notes", notes_of(figures));
+  json.key("records_skipped");
+  json.begin_object();
+  for (const auto& [name, count] : figures.records_skipped) add_number(json, name, count);
+  json.end_object();
+}
+
 void add_hottest(JsonWriter& json, const std::vector<HotFunction>& hottest) {
   json.key("hottest");
   json.begin_array();
@@ -148,12 +157,12 @@ std::string loss_lines(const RunFigures& figures, bool is_verbose) {
     if (figures.sample.losses[i] == 0 || !is_worth_telling(loss, is_verbose)) continue;
     text += fmt::format("  lost      {} samples: {}\n", figures.sample.losses[i], describe(loss));
   }
-  if (figures.samples_lost() > 0) {
+  if (figures.samples_lost() > 0 && !figures.is_converted) {
     text +=
         "            Lower --frequency or --stack-bytes; if the buffers are small (-v), raise "
         "kernel.perf_event_mlock_kb.\n";
   }
-  if (figures.sampler.throttled > 0) {
+  if (figures.sampler.throttled > 0 && !figures.is_converted) {
     text += fmt::format("  throttled {} times by the kernel: lower --frequency\n",
                         figures.sampler.throttled);
   }
@@ -173,7 +182,7 @@ std::string note_lines(const RunFigures& figures) {
   if (figures.setup.fell_back_to_cpu_clock) {
     text += "  note      this machine has no cycles counter; cpu-clock was used\n";
   }
-  if (!figures.setup.has_switches) {
+  if (!figures.setup.has_switches && !figures.is_converted) {
     text += "  note      this kernel tells of no context switches: sleeping is drawn as work\n";
   }
   for (const std::string& note : notes_of(figures)) text += "  note      " + note + '\n';
@@ -240,15 +249,23 @@ std::string_view in_words(unwind::WalkEnd end) {
   return "ended early: more frames than sentry-prof follows";
 }
 
+std::string setup_line(const RunFigures& figures) {
+  const sampling::SamplerSetup& setup = figures.setup;
+  std::string text = fmt::format("  set-up    {}, {} bytes of stack",
+                                 printable_utf8(setup.event_name), setup.stack_bytes);
+  if (figures.is_converted) return text + '\n';
+  return text + fmt::format(", {} KiB of ring on each of {} CPU{}, {} thread{} attached\n",
+                            setup.ring_bytes_per_cpu / 1024, setup.cpus, setup.cpus == 1 ? "" : "s",
+                            setup.threads_attached, setup.threads_attached == 1 ? "" : "s");
+}
+
 std::string verbose_lines(const RunFigures& figures) {
-  std::string text = fmt::format(
-      "  set-up    {}, {} bytes of stack, {} KiB of ring on each of {} CPU{}, {} thread{} "
-      "attached\n"
+  std::string text = setup_line(figures);
+  for (const auto& [name, count] : figures.records_skipped) {
+    text += fmt::format("  skipped   {} {} record{}\n", count, name, count == 1 ? "" : "s");
+  }
+  text += fmt::format(
       "  self      {:.1f} us a sample, of it {:.1f} us unwinding; {} wake-ups; {} MiB at most\n",
-      printable_utf8(figures.setup.event_name), figures.setup.stack_bytes,
-      figures.setup.ring_bytes_per_cpu / 1024, figures.setup.cpus,
-      figures.setup.cpus == 1 ? "" : "s", figures.setup.threads_attached,
-      figures.setup.threads_attached == 1 ? "" : "s",
       figures.samples_written == 0
           ? 0.0
           : figures.profiler_cpu_s * 1e6 / static_cast<double>(figures.samples_written),
@@ -288,6 +305,7 @@ std::string summary_json(const RunFigures& figures, const std::vector<std::strin
   add_own_cost(json, figures);
   add_hottest(json, figures.hottest);
   if (figures.uploads) add_uploads(json, *figures.uploads);
+  if (figures.is_converted) add_source(json, figures);
   json.end_object();
   text += '\n';
   return text;
@@ -299,7 +317,7 @@ std::string summary_text(const RunFigures& figures, const std::vector<std::strin
       "sentry-prof: {} samples in {:.1f} s, {} thread{} of {} process{}{}\n",
       figures.samples_written, figures.duration_s, figures.threads, figures.threads == 1 ? "" : "s",
       figures.processes, figures.processes == 1 ? "" : "es",
-      figures.samples_written == 0 ? "" : fmt::format(", {:.1f} Hz", figures.effective_hz()));
+      figures.effective_hz() == 0 ? "" : fmt::format(", {:.1f} Hz", figures.effective_hz()));
   text += walk_line(figures);
   text += loss_lines(figures, is_verbose);
   text += note_lines(figures);

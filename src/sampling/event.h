@@ -31,10 +31,11 @@ struct SampleEvent {
   bool stack_is_cut = false;
 };
 
-// A new executable mapping.
+// A new mapping, executable unless told otherwise.
 struct MapEvent {
   uint32_t pid = 0;
   uint32_t tid = 0;
+  bool is_data = false;  // not executable: told only where mmap_data was asked for
   RuntimeAddress begin;
   uint64_t size_bytes = 0;
   uint64_t file_offset = 0;
@@ -54,6 +55,8 @@ struct CommEvent {
 // A new process (pid != parent_pid) or thread.
 struct ForkEvent {
   uint32_t pid = 0, tid = 0, parent_pid = 0, parent_tid = 0;
+  // Written by a tool for a process that was there before: it is no copy of what its parent is now.
+  bool is_synthesized = false;
 };
 
 struct ExitEvent {

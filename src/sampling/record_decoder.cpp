@@ -27,7 +27,7 @@ constexpr uint64_t kTrailerFields[] = {PERF_SAMPLE_TID, PERF_SAMPLE_TIME,
                                        PERF_SAMPLE_ID,  PERF_SAMPLE_STREAM_ID,
                                        PERF_SAMPLE_CPU, PERF_SAMPLE_IDENTIFIER};
 // Of varying size, in front of the registers.
-constexpr uint64_t kUnsupportedFields =
+constexpr uint64_t kVaryingFields =
     PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK;
 
 // The payload between header and trailer, and what the trailer says.
@@ -56,6 +56,13 @@ MapEvent read_mapping(ByteReader& in) {
   return map;
 }
 
+MapEvent decode_mmap(SideBand& record) {
+  MapEvent map = read_mapping(record.payload);
+  map.is_data = has_flag(record, PERF_RECORD_MISC_MMAP_DATA);
+  map.path = bounded_string(record.payload);
+  return map;
+}
+
 void read_build_id(ByteReader& in, MapEvent& map) {
   const uint8_t size_bytes = in.u8();
   in.skip(3);
@@ -75,6 +82,7 @@ void read_device_and_inode(ByteReader& in, MapEvent& map) {
 MapEvent decode_mmap2(SideBand& record) {
   ByteReader& in = record.payload;
   MapEvent map = read_mapping(in);
+  map.is_data = has_flag(record, PERF_RECORD_MISC_MMAP_DATA);
   if (has_flag(record, PERF_RECORD_MISC_MMAP_BUILD_ID)) {
     read_build_id(in, map);
   } else {
@@ -101,6 +109,7 @@ ForkEvent decode_fork(SideBand& record) {
   fork.parent_pid = record.payload.u32();
   fork.tid = record.payload.u32();
   fork.parent_tid = record.payload.u32();
+  fork.is_synthesized = has_flag(record, PERF_RECORD_MISC_FORK_EXEC);
   record.payload.skip(8);  // time, also in the trailer
   return fork;
 }
@@ -133,6 +142,9 @@ ThrottleEvent decode_throttle(SideBand& record) {
 // False for a type that event.h does not know.
 bool decode_side_band_body(SideBand& record, Event& event) {
   switch (record.header.type) {
+    case PERF_RECORD_MMAP:
+      event.body = decode_mmap(record);
+      return true;
     case PERF_RECORD_MMAP2:
       event.body = decode_mmap2(record);
       return true;
@@ -146,6 +158,7 @@ bool decode_side_band_body(SideBand& record, Event& event) {
       event.body = decode_exit(record);
       return true;
     case PERF_RECORD_SWITCH:
+    case PERF_RECORD_SWITCH_CPU_WIDE:  // the thread is that of the trailer as well
       event.body = decode_switch(record);
       return true;
     case PERF_RECORD_LOST:
@@ -215,6 +228,45 @@ void read_stack(ByteReader& in, SampleEvent& sample) {
   sample.stack_is_cut = filled == size;
 }
 
+// perf_event_open(2), PERF_SAMPLE_READ.
+void skip_read_values(uint64_t read_format, ByteReader& in) {
+  constexpr uint64_t kFormatLost = 1u << 4;  // PERF_FORMAT_LOST, not in headers before Linux 6.0
+  const uint64_t times = std::popcount(
+      read_format & (PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING));
+  const uint64_t words_a_value = 1 + std::popcount(read_format & (PERF_FORMAT_ID | kFormatLost));
+  if ((read_format & PERF_FORMAT_GROUP) == 0) return in.skip(8 * (times + words_a_value));
+  const uint64_t values = in.u64();
+  if (values > in.remaining()) return in.set_failed();
+  in.skip(8 * (times + values * words_a_value));
+}
+
+void skip_branch_stack(uint64_t branch_sample_type, ByteReader& in) {
+  constexpr uint64_t kCounters = 1u << 19;  // PERF_SAMPLE_BRANCH_COUNTERS, Linux 6.8
+  const uint64_t branches = in.u64();
+  if (branches > in.remaining()) return in.set_failed();
+  if ((branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX) != 0) in.skip(8);
+  in.skip(branches * 24);
+  if ((branch_sample_type & kCounters) != 0) in.skip(branches * 8);
+}
+
+// Which field tells the event.
+uint64_t id_field_of(uint64_t sample_type) {
+  return (sample_type & PERF_SAMPLE_IDENTIFIER) != 0 ? PERF_SAMPLE_IDENTIFIER : PERF_SAMPLE_ID;
+}
+
+// In the order in which the kernel writes them.
+void skip_varying_fields(const RecordLayout& layout, ByteReader& in) {
+  const uint64_t fields = layout.varying_fields();
+  if ((fields & PERF_SAMPLE_READ) != 0) skip_read_values(layout.read_format(), in);
+  if ((fields & PERF_SAMPLE_CALLCHAIN) != 0) {
+    const uint64_t addresses = in.u64();
+    if (addresses > in.remaining()) return in.set_failed();
+    in.skip(8 * addresses);
+  }
+  if ((fields & PERF_SAMPLE_RAW) != 0) in.skip(in.u32());
+  if ((fields & PERF_SAMPLE_BRANCH_STACK) != 0) skip_branch_stack(layout.branch_sample_type(), in);
+}
+
 // Read from the front only: kernels since about 6.7 may leave padding at the end of a sample.
 void decode_sample(const RecordLayout& layout, const RecordHeader& header, Bytes record,
                    DecodedRecord& decoded) {
@@ -230,6 +282,7 @@ void decode_sample(const RecordLayout& layout, const RecordHeader& header, Bytes
     decoded.identifier = load<uint64_t>(record, layout.sample_identifier_offset());
   }
   ByteReader rest(record.subspan(layout.sample_fixed_bytes()), std::endian::native);
+  if (layout.varying_fields() != 0) skip_varying_fields(layout, rest);
   if (layout.has_registers()) sample.registers = read_registers(layout, rest);
   if (layout.has_stack()) read_stack(rest, sample);
   if (!rest.ok()) return mark_undecodable(decoded, header.type);
@@ -245,27 +298,35 @@ RecordHeader read_record_header(Bytes bytes) {
 
 Result<RecordLayout> RecordLayout::create(uint64_t sample_type, uint64_t register_mask,
                                           bool has_trailer) {
-  constexpr uint64_t kNeeded = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
-  if ((sample_type & kUnsupportedFields) != 0) {
+  if ((sample_type & kVaryingFields) != 0) {
     return fail(ErrorCode::Unsupported, "samples with READ, CALLCHAIN, RAW or BRANCH_STACK fields");
   }
-  if ((sample_type & kNeeded) != kNeeded) {
+  return create({sample_type, register_mask, has_trailer});
+}
+
+Result<RecordLayout> RecordLayout::create(const RecordFields& fields) {
+  constexpr uint64_t kNeeded = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  if ((fields.sample_type & kNeeded) != kNeeded) {
     return fail(ErrorCode::Unsupported, "samples without thread or time");
   }
   RecordLayout layout;
-  layout.place_sample_fields(sample_type);
-  if (has_trailer) layout.place_trailer_fields(sample_type);
-  layout.has_registers_ = (sample_type & PERF_SAMPLE_REGS_USER) != 0;
-  layout.has_stack_ = (sample_type & PERF_SAMPLE_STACK_USER) != 0;
-  layout.register_bytes_ = 8 * static_cast<uint32_t>(std::popcount(register_mask));
+  layout.place_sample_fields(fields.sample_type);
+  if (fields.has_trailer) layout.place_trailer_fields(fields.sample_type);
+  layout.has_registers_ = (fields.sample_type & PERF_SAMPLE_REGS_USER) != 0;
+  layout.has_stack_ = (fields.sample_type & PERF_SAMPLE_STACK_USER) != 0;
+  layout.register_bytes_ = 8 * static_cast<uint32_t>(std::popcount(fields.register_mask));
+  layout.varying_fields_ = fields.sample_type & kVaryingFields;
+  layout.read_format_ = fields.read_format;
+  layout.branch_sample_type_ = fields.branch_sample_type;
   return layout;
 }
 
 void RecordLayout::place_sample_fields(uint64_t sample_type) {
+  const uint64_t id_field = id_field_of(sample_type);
   uint16_t offset = RecordHeader::kSizeBytes;
   for (uint64_t field : kFixedSampleFields) {
     if ((sample_type & field) == 0) continue;
-    if (field == PERF_SAMPLE_IDENTIFIER) sample_identifier_ = offset;
+    if (field == id_field) sample_identifier_ = offset;
     if (field == PERF_SAMPLE_TID) sample_tid_ = offset;
     if (field == PERF_SAMPLE_TIME) sample_time_ = offset;
     if (field == PERF_SAMPLE_CPU) sample_cpu_ = offset;
@@ -275,12 +336,13 @@ void RecordLayout::place_sample_fields(uint64_t sample_type) {
 }
 
 void RecordLayout::place_trailer_fields(uint64_t sample_type) {
+  const uint64_t id_field = id_field_of(sample_type);
   uint16_t offset = 0;
   for (uint64_t field : kTrailerFields) {
     if ((sample_type & field) == 0) continue;
     if (field == PERF_SAMPLE_TID) trailer_tid_ = offset;
     if (field == PERF_SAMPLE_TIME) trailer_time_ = offset;
-    if (field == PERF_SAMPLE_IDENTIFIER) trailer_identifier_ = offset;
+    if (field == id_field) trailer_identifier_ = offset;
     offset = static_cast<uint16_t>(offset + 8);
   }
   trailer_bytes_ = offset;

@@ -20,6 +20,15 @@ struct RecordHeader {
 // `bytes` must hold at least RecordHeader::kSizeBytes; shorter spans give a header of size 0.
 RecordHeader read_record_header(Bytes bytes);
 
+// What of perf_event_attr says how an event's records are laid out.
+struct RecordFields {
+  uint64_t sample_type = 0;
+  uint64_t register_mask = 0;       // sample_regs_user
+  bool has_trailer = true;          // sample_id_all
+  uint64_t read_format = 0;         // with PERF_SAMPLE_READ
+  uint64_t branch_sample_type = 0;  // with PERF_SAMPLE_BRANCH_STACK
+};
+
 // Where the fields stand in records of events with these attributes, computed once.
 class RecordLayout {
  public:
@@ -29,10 +38,14 @@ class RecordLayout {
   // has_trailer: attr.sample_id_all, each record that is no sample ends with its thread and time.
   static Result<RecordLayout> create(uint64_t sample_type, uint64_t register_mask,
                                      bool has_trailer);
+  // The same of any event: fields of varying size are skipped in each sample. Unsupported if TID or
+  // TIME is missing.
+  static Result<RecordLayout> create(const RecordFields& fields);
 
   static constexpr uint16_t kAbsent = 0xffff;
 
-  // Offsets in a sample, from the start of the record; kAbsent if not among the bits.
+  // Offsets in a sample, from the start of the record; kAbsent if not among the bits. The
+  // identifier is that of PERF_SAMPLE_IDENTIFIER, else that of PERF_SAMPLE_ID.
   uint16_t sample_identifier_offset() const { return sample_identifier_; }
   uint16_t sample_tid_offset() const { return sample_tid_; }
   uint16_t sample_time_offset() const { return sample_time_; }
@@ -41,6 +54,10 @@ class RecordLayout {
   uint16_t sample_fixed_bytes() const { return sample_fixed_bytes_; }
   bool has_registers() const { return has_registers_; }
   bool has_stack() const { return has_stack_; }
+  // The bits of sample_type whose fields stand between those of fixed size and the registers.
+  uint64_t varying_fields() const { return varying_fields_; }
+  uint64_t read_format() const { return read_format_; }
+  uint64_t branch_sample_type() const { return branch_sample_type_; }
   uint32_t register_bytes() const { return register_bytes_; }
 
   // Offsets in the trailer, from its start; the trailer is the end of the record.
@@ -60,12 +77,13 @@ class RecordLayout {
            trailer_bytes_ = 0;
   uint32_t register_bytes_ = 0;
   bool has_registers_ = false, has_stack_ = false;
+  uint64_t varying_fields_ = 0, read_format_ = 0, branch_sample_type_ = 0;
 };
 
 struct DecodedRecord {
   // False for a type that is not among the events of event.h: to be skipped by its size.
   bool is_known_type = true;
-  // PERF_SAMPLE_IDENTIFIER: which event wrote it; 0 if the layout has none.
+  // PERF_SAMPLE_IDENTIFIER, else PERF_SAMPLE_ID: which event wrote it; 0 if the layout has none.
   uint64_t identifier = 0;
   // Points into the record. Undecodable if the record is too short for what it says.
   Event event;

@@ -2,6 +2,7 @@
 // out of a container, FIFOs that block, devices whose opening has effects, or other files by now.
 #include "os/file.h"
 #include "os/proc_text.h"
+#include "target/image_files.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"
 
@@ -11,9 +12,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/openat2.h>
-#include <sys/auxv.h>
 #include <sys/fsuid.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,9 +20,6 @@
 namespace sentry_prof::target {
 
 namespace {
-
-// Descriptors kept free for what is written at the end.
-constexpr uint64_t kReservedDescriptors = 16;
 
 // openat2 gives EAGAIN when a rename or mount races with its walk.
 constexpr int kMaxRaces = 8;
@@ -74,32 +70,10 @@ os::Fd find_below(int root, const std::string& path) {
   return os::Fd();
 }
 
-bool leaves_too_few_descriptors(int fd) {
-  rlimit limit{};
-  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-         static_cast<uint64_t>(fd) + kReservedDescriptors >= limit.rlim_cur;
-}
-
 bool is_expected_inode(const struct stat& status, const MappingFacts& mapping) {
   // Not the device: btrfs and overlayfs tell stat() another one than they tell maps. With a build
   // id the caller compares that, which is better than both.
   return mapping.inode == 0 || !mapping.build_id.empty() || status.st_ino == mapping.inode;
-}
-
-// Opens for reading what an O_PATH descriptor found, once it is known to be a regular file.
-Result<std::shared_ptr<const ByteSource>> open_found(const os::Fd& found) {
-  struct stat status {};
-  if (::fstat(found.get(), &status) != 0) return os::fail_with_errno(errno, "fstat");
-  if (!S_ISREG(status.st_mode)) return fail(ErrorCode::Unsupported, "not a regular file");
-  os::Fd file(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
-                     O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!file.is_open()) return os::fail_with_errno(errno, "cannot be read");
-  if (leaves_too_few_descriptors(file.get())) {
-    return fail(ErrorCode::LimitExceeded, "too many open files (raise the limit: ulimit -n)");
-  }
-  auto bytes = os::FileByteSource::adopt(std::move(file));
-  if (!bytes) return tl::unexpected(std::move(bytes.error()));
-  return std::shared_ptr<const ByteSource>(std::move(*bytes));
 }
 
 os::Fd open_root_of(uint32_t pid) {
@@ -162,21 +136,7 @@ Result<std::shared_ptr<const ByteSource>> open_named_file(const MappingFacts& ma
   if (!is_expected_file(found, mapping)) {
     return fail(ErrorCode::NotFound, "another file has that name now");
   }
-  return open_found(found);
-}
-
-// Our own vdso is everybody's: the kernel has one. Of another size is only that of a 32-bit
-// process.
-Result<std::shared_ptr<const ByteSource>> copy_own_vdso(uint64_t size_bytes) {
-  const auto* begin = reinterpret_cast<const std::byte*>(::getauxval(AT_SYSINFO_EHDR));
-  const auto maps = os::read_small_file("/proc/self/maps");
-  if (begin == nullptr || !maps) return fail(ErrorCode::NotFound, "no vdso in this process");
-  for (const MappingFacts& own : parse_maps(*maps, 0)) {
-    if (own.path != kVdsoPath || own.begin.value != reinterpret_cast<uint64_t>(begin)) continue;
-    if (own.size_bytes != size_bytes) break;
-    return std::make_shared<MemoryByteSource>(std::vector<std::byte>(begin, begin + size_bytes));
-  }
-  return fail(ErrorCode::Unsupported, "not the vdso of this kernel's 64-bit programs");
+  return open_regular_file(found);
 }
 
 class ProcOpener final : public ImageOpener {
@@ -188,7 +148,7 @@ class ProcOpener final : public ImageOpener {
     for (const auto find : {find_by_map_files, find_by_exe}) {
       const os::Fd found = find(mapping);
       if (!found.is_open()) continue;
-      if (auto file = open_found(found)) return file;
+      if (auto file = open_regular_file(found)) return file;
     }
     if (kind == MappingKind::MemoryFd) return fail(ErrorCode::NotFound, "a memory file");
     return open_named_file(mapping);

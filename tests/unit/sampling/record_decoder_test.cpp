@@ -283,7 +283,7 @@ TEST_CASE("a type that nobody knows is told apart from a broken record") {
     return decode(RecordBuilder(type).u64(1).trailer(10, 11, 900, 1, 55).build()).is_known_type;
   };
   CHECK_FALSE(is_known(4711));
-  CHECK_FALSE(is_known(PERF_RECORD_MMAP));  // the older form of MMAP2, never asked for
+  CHECK_FALSE(is_known(PERF_RECORD_READ));
   CHECK(is_known(PERF_RECORD_SWITCH));
 }
 
@@ -331,6 +331,106 @@ TEST_CASE("fields of fixed size that are not used are stepped over") {
   CHECK(body.tid == 11);
   CHECK(body.cpu == 9);
   CHECK(body.stack.size() == 8);
+}
+
+TEST_CASE("MMAP tells the mapping and whether it is of data") {
+  const auto map_of = [](uint16_t misc) {
+    const auto record = RecordBuilder(PERF_RECORD_MMAP, misc)
+                            .u32(10)
+                            .u32(11)
+                            .u64(0x7f0000)
+                            .u64(0x2000)
+                            .u64(0x1000)
+                            .string("/usr/lib/libc.so.6")
+                            .trailer(10, 11, 900, 1, 55)
+                            .build();
+    return std::get<MapEvent>(decode(record).event.body);
+  };
+  CHECK(map_of(0).begin.value == 0x7f0000);
+  CHECK(map_of(0).size_bytes == 0x2000);
+  CHECK(map_of(0).file_offset == 0x1000);
+  CHECK_FALSE(map_of(0).is_data);
+  CHECK(map_of(PERF_RECORD_MISC_MMAP_DATA).is_data);
+}
+
+TEST_CASE("a switch on a whole CPU is that of the trailer's thread") {
+  const auto record = RecordBuilder(PERF_RECORD_SWITCH_CPU_WIDE, PERF_RECORD_MISC_SWITCH_OUT)
+                          .u32(77)  // the next one's
+                          .u32(78)
+                          .trailer(10, 11, 900, 1, 55)
+                          .build();
+  const auto change = std::get<SwitchEvent>(decode(record).event.body);
+  CHECK(change.tid == 11);
+  CHECK(change.is_out);
+}
+
+namespace {
+
+constexpr uint64_t kVarying =
+    PERF_SAMPLE_READ | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_RAW | PERF_SAMPLE_BRANCH_STACK;
+
+RecordFields varying_fields() {
+  RecordFields fields;
+  fields.sample_type = kSampleType | kVarying;
+  fields.register_mask = 1;
+  fields.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING | PERF_FORMAT_ID;
+  fields.branch_sample_type = PERF_SAMPLE_BRANCH_HW_INDEX;
+  return fields;
+}
+
+// Up to the registers.
+RecordBuilder varying_sample(uint64_t addresses) {
+  RecordBuilder record(PERF_RECORD_SAMPLE);
+  record.sample_head(7, 10, 11, 900, 3).zeros(24);  // READ: value, time, id
+  record.u64(addresses).zeros(16);                  // CALLCHAIN of two
+  record.u32(4).raw("1234");                        // RAW
+  return record.u64(1).u64(0).zeros(24);            // BRANCH_STACK of one
+}
+
+}  // namespace
+
+TEST_CASE("fields of varying size in front of the registers are skipped") {
+  const auto record = varying_sample(2).u64(2).u64(0xabc).u64(8).u64(0x5).u64(8).build();
+  const DecodedRecord decoded = decode_record(*RecordLayout::create(varying_fields()), record);
+  const auto& sample = std::get<SampleEvent>(decoded.event.body);
+  CHECK(sample.tid == 11);
+  REQUIRE(sample.registers.words.size() == 8);
+  CHECK(sample.registers.words[0] == std::byte{0xbc});
+  CHECK(sample.stack.size() == 8);
+}
+
+TEST_CASE("groups of counters are skipped") {
+  RecordFields fields = varying_fields();
+  fields.sample_type = kSampleType | PERF_SAMPLE_READ;
+  fields.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_ID;
+  const auto record = RecordBuilder(PERF_RECORD_SAMPLE)
+                          .sample_head(7, 10, 11, 900, 3)
+                          .u64(2)  // two of value and id, behind one time
+                          .zeros(40)
+                          .u64(2)
+                          .u64(0xabc)
+                          .u64(0)
+                          .build();
+  const DecodedRecord decoded = decode_record(*RecordLayout::create(fields), record);
+  CHECK(std::get<SampleEvent>(decoded.event.body).registers.words[0] == std::byte{0xbc});
+}
+
+TEST_CASE("a field that claims more than its record has is undecodable") {
+  for (const uint64_t addresses : {uint64_t{100}, uint64_t{1} << 61, UINT64_MAX}) {
+    const auto record = varying_sample(addresses).u64(2).u64(0xabc).u64(0).build();
+    CHECK(is_undecodable(decode_record(*RecordLayout::create(varying_fields()), record),
+                         PERF_RECORD_SAMPLE));
+  }
+}
+
+TEST_CASE("without IDENTIFIER the ID tells the event") {
+  RecordFields fields;
+  fields.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_PERIOD;
+  const RecordLayout layout = *RecordLayout::create(fields);
+  CHECK(layout.sample_identifier_offset() == 24);
+  CHECK(layout.trailer_identifier_offset() == 16);
+  fields.sample_type |= PERF_SAMPLE_IDENTIFIER;
+  CHECK(RecordLayout::create(fields)->sample_identifier_offset() == 8);
 }
 
 TEST_CASE("layouts that cannot be decoded are refused") {

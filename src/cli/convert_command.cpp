@@ -1,0 +1,138 @@
+#include "cli/convert_command.h"
+
+#include "base/path.h"
+#include "cli/chunk_files.h"
+#include "cli/environment.h"
+#include "cli/exit_code.h"
+#include "cli/message.h"
+#include "cli/perf_data_run.h"
+#include "cli/profile_session.h"
+#include "cli/record_end.h"
+#include "cli/record_outputs.h"
+#include "os/file.h"
+#include "os/signals.h"
+#include "os/system_info.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace sentry_prof::cli {
+
+namespace {
+
+using InputBytes = std::shared_ptr<const os::FileByteSource>;
+
+bool begins_as_perf_data(const ByteSource& file) {
+  std::array<char, formats::kPerfDataMagic_bytes> head{};
+  return file.read_at(0, std::as_writable_bytes(std::span(head))) &&
+         formats::is_perf_data({head.data(), head.size()});
+}
+
+// It is read twice, at any place.
+Result<InputBytes> open_input(const std::string& path) {
+  if (path == "-") {
+    return fail(ErrorCode::Unsupported,
+                "standard input cannot be converted: it is read twice. Give a file");
+  }
+  auto file = os::FileByteSource::open(path);
+  if (!file && file.error().code == ErrorCode::Unsupported) {
+    return fail(
+        ErrorCode::Unsupported,
+        file.error().message + " (and a directory of 'perf record --threads' cannot be converted)");
+  }
+  if (!file) return file;
+  if (begins_as_perf_data(**file)) return file;
+  return fail(ErrorCode::Unsupported,
+              path + ": not a perf.data file, which is all that can be converted so far");
+}
+
+// What is converted must not be replaced by what it is converted to.
+Result<void> check_distinct(const ConvertOptions& options, const std::string& path) {
+  const auto is_chunk =
+      path != "-" &&
+      is_chunk_path(std::string(base_name(path)), std::string(base_name(options.input))) &&
+      os::are_in_same_directory(path, options.input);
+  const std::string& summary = options.profile.summary;
+  const bool is_output = is_chunk || (path != "-" && os::is_same_file(options.input, path));
+  if (!is_output && (summary.empty() || !os::is_same_file(options.input, summary))) return {};
+  return fail(ErrorCode::InvalidArgument, options.input + " is the name of an output, too");
+}
+
+int exit_code_of(const Error& error) {
+  return error.code == ErrorCode::Unsupported || error.code == ErrorCode::Malformed ? kAnswerIsNo
+                                                                                    : kInputOutput;
+}
+
+// What the file says of the machine that it was recorded on; else nothing, not what ours is.
+Session session_of(const RecordOptions& options, const formats::PerfDataHeader& header) {
+  Session session = make_session(options);
+  const os::KernelRelease release = os::split_kernel_release(header.os_release);
+  session.os_version = release.version;
+  session.os_build = release.build;
+  if (!header.arch.empty()) session.device_architecture = header.arch;
+  session.device_manufacturer.clear();
+  session.device_model.clear();
+  return session;
+}
+
+PerfDataRun run_of(const RecordOptions& options, const formats::PerfData& data,
+                   const os::FileByteSource& file) {
+  PerfDataRun run;
+  run.file_modified_unix_ns = file.modified_unix_ns();
+  run.chunk_ns =
+      static_cast<uint64_t>(options.chunk_s.value_or(default_chunk_s(options.format)) * 1e9);
+  run.max_chunk_json_bytes = kMaxChunkJson_bytes;
+  run.session = session_of(options, data.header());
+  const std::string home = environment_variable("HOME");
+  if (!home.empty()) run.build_id_cache = home + "/.debug";
+  return run;
+}
+
+int convert(const ConvertOptions& options, const formats::PerfData& data,
+            const os::FileByteSource& file) {
+  const std::string path =
+      resolve_output(options.profile.output, "perf", static_cast<int>(data.survey().main_pid),
+                     options.profile.format);
+  const OutputDirectory directory(options.profile);
+  auto ok = check_distinct(options, path);
+  if (ok) ok = check_outputs(options.profile, path);
+  if (!ok) {
+    complain(ok.error().message);
+    return kInputOutput;
+  }
+  ChunkFiles files(path, options.profile.format);
+  const auto figures = convert_perf_data(data, run_of(options.profile, data, file), files);
+  if (!figures) {
+    complain(options.input + ": " + figures.error().message);
+    return exit_code_of(figures.error());
+  }
+  const bool is_reported = report(options.profile, *figures, files, {});
+  if (!write_summary_of(options.profile, *figures, files) || !is_reported) return kInputOutput;
+  return figures->chunks_written > 0 ? kDone : kAnswerIsNo;
+}
+
+}  // namespace
+
+int convert_command(ConvertOptions options) {
+  if (auto ok = complete(options); !ok) {
+    complain(ok.error().message + ". Try: sentry-prof convert --help");
+    return kWrongUsage;
+  }
+  os::make_write_signals_errors();
+  const auto file = open_input(options.input);
+  if (!file) {
+    complain(file.error().message);
+    return exit_code_of(file.error());
+  }
+  const auto data = formats::PerfData::open(**file);
+  if (!data) {
+    complain(options.input + ": " + data.error().message);
+    return exit_code_of(data.error());
+  }
+  return convert(options, *data, **file);
+}
+
+}  // namespace sentry_prof::cli

@@ -1,0 +1,133 @@
+#include "cli/perf_data_run.h"
+
+#include "os/system_info.h"
+#include "recorder/stored_run.h"
+#include "target/local_opener.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace sentry_prof::cli {
+
+namespace {
+
+using formats::PerfData;
+
+// Where the event counts something else than time, or says so itself.
+constexpr uint32_t kUsualFrequency_hz = 1000;
+constexpr uint64_t kMaxFrequency_hz = 1'000'000;
+
+// 0: each sample is of a number of counts.
+uint32_t frequency_of(const perf_event_attr& attr) {
+  if (attr.freq == 0) return 0;
+  return static_cast<uint32_t>(std::clamp<uint64_t>(attr.sample_freq, 1, kMaxFrequency_hz));
+}
+
+// The clock of the records need not be one that is known here: perf's own is the scheduler's. So
+// the last record is taken to be as old as the file.
+profile::ClockAnchor anchor_of(const PerfData& data, const PerfDataRun& run) {
+  if (const auto& clock = data.header().clock) return {clock->record_ns, clock->unix_ns};
+  return {data.survey().last_time_ns, run.file_modified_unix_ns};
+}
+
+bool has_switches(const PerfData& data) {
+  const auto& events = data.header().events;
+  return std::any_of(events.begin(), events.end(), [](const formats::PerfEvent& event) {
+    return event.attr.context_switch != 0;
+  });
+}
+
+sampling::SamplerSetup setup_of(const PerfData& data) {
+  const formats::PerfEvent& event = data.sampled_event();
+  sampling::SamplerSetup setup;
+  setup.event_name = event.name;
+  setup.kernel_excluded = false;
+  setup.has_switches = has_switches(data);
+  setup.stack_bytes = event.attr.sample_stack_user;
+  setup.sample_type = event.attr.sample_type;
+  setup.register_mask = event.attr.sample_regs_user;
+  return setup;
+}
+
+std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataFigures& figures) {
+  std::vector<std::string> notes;
+  if (figures.stats.sample_records == 0) {
+    notes.push_back("nothing was written: perf took no sample of " + data.sampled_event().name);
+  }
+  if (data.survey().end == formats::PerfRecordsEnd::CutOff) {
+    notes.push_back("the file is cut off: what perf wrote before was taken");
+  }
+  if (data.survey().end == formats::PerfRecordsEnd::Malformed) {
+    notes.push_back("the file is damaged: what stands before the damage was taken");
+  }
+  if (!data.header().clock) {
+    notes.push_back(
+        "the file does not say when it was recorded: its end is taken to be when the file was "
+        "last changed (perf record -k CLOCK_MONOTONIC says it)");
+  }
+  if (!has_switches(data)) {
+    notes.push_back("recorded without --switch-events: sleeping is drawn as work");
+  }
+  if (figures.samples_of_other_events > 0) {
+    notes.push_back(fmt::format("{} samples of other events than {} were left out",
+                                figures.samples_of_other_events, data.sampled_event().name));
+  }
+  if (figures.late_records > 0) {
+    notes.push_back(fmt::format("{} records were out of order", figures.late_records));
+  }
+  return notes;
+}
+
+recorder::StoredRunOptions options_of(const PerfData& data, const PerfDataRun& run) {
+  const perf_event_attr& attr = data.sampled_event().attr;
+  recorder::StoredRunOptions options;
+  options.clock = anchor_of(data, run);
+  options.begin_ns = data.survey().first_time_ns;
+  options.recording.chunk_ns = run.chunk_ns;
+  options.recording.max_chunk_json_bytes = run.max_chunk_json_bytes;
+  options.recording.frequency_hz =
+      frequency_of(attr) == 0 ? kUsualFrequency_hz : frequency_of(attr);
+  options.recording.register_mask = attr.sample_regs_user;
+  options.recording.session = run.session;
+  options.recording.main_pid = data.survey().main_pid;
+  return options;
+}
+
+Result<void> check_arch(const PerfData& data) {
+  const std::string own = os::read_system_info().architecture;
+  const std::string& its = data.header().arch;
+  if (its.empty() || its == own) return {};
+  return fail(ErrorCode::Unsupported,
+              fmt::format("recorded on {}: convert it on such a machine, not on {}", its, own));
+}
+
+}  // namespace
+
+Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfDataRun& run,
+                                               recorder::ChunkSink& sink) {
+  if (auto ok = check_arch(data); !ok) return tl::unexpected(ok.error());
+  recorder::StoredRunOptions options = options_of(data, run);
+  // Damaged times must not make a file that is younger than the recording look older.
+  const uint64_t begin_unix_ns =
+      std::min(options.clock.to_unix_ns(options.begin_ns), run.file_modified_unix_ns);
+  const target::LocalFiles files{begin_unix_ns, run.build_id_cache};
+  auto stored =
+      recorder::StoredRun::start(std::move(options), target::make_local_opener(files), sink);
+  if (!stored) return tl::unexpected(stored.error());
+  const auto played = data.play(**stored);
+  if (!played) return tl::unexpected(played.error());
+  recorder::RunFigures figures =
+      (*stored)->finish(std::max(data.survey().last_time_ns, data.survey().first_time_ns),
+                        played->stats, setup_of(data));
+  figures.requested_hz = frequency_of(data.sampled_event().attr);
+  // Without switches time on the CPU is not told from time off it.
+  if (!has_switches(data)) figures.sample.on_cpu_ns = 0;
+  figures.is_converted = true;
+  figures.notes = notes_of(data, *played);
+  figures.records_skipped = played->skipped;
+  return figures;
+}
+
+}  // namespace sentry_prof::cli

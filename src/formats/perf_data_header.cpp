@@ -1,0 +1,278 @@
+#include "formats/perf_data_header.h"
+
+#include "base/checked.h"
+#include "sampling/record_decoder.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace sentry_prof::formats {
+
+namespace {
+
+// perf.data-file-format.txt: magic, size, attr_size, three sections, 256 bits of features.
+constexpr uint64_t kHeader_bytes = 104;
+constexpr uint64_t kPipeHeader_bytes = 16;
+constexpr size_t kSection_bytes = 16;
+constexpr size_t kFeatureWords = 4;
+// The first published size of perf_event_attr; 0 means it as well.
+constexpr uint32_t kFirstAttr_bytes = PERF_ATTR_SIZE_VER0;
+// Far above the size of perf_event_attr, whose size is a page at most (perf_copy_attr()).
+constexpr uint64_t kMaxAttr_bytes = 4096;
+
+enum Feature : uint64_t {
+  kBuildIds = 2,
+  kOsRelease = 4,
+  kArch = 6,
+  kEventDescriptions = 12,
+  kClockData = 29,
+};
+
+struct Section {
+  uint64_t offset = 0;
+  uint64_t size_bytes = 0;
+};
+
+Section read_section(ByteReader& in) {
+  Section section;
+  section.offset = in.u64();
+  section.size_bytes = in.u64();
+  return section;
+}
+
+Result<std::vector<std::byte>> read_part(const ByteSource& file, Section part,
+                                         uint64_t limit_bytes) {
+  if (!range_fits(part.offset, part.size_bytes, file.size_bytes())) {
+    return fail(ErrorCode::Malformed, "a section of the perf.data header lies outside the file");
+  }
+  if (part.size_bytes > limit_bytes) {
+    return fail(ErrorCode::LimitExceeded, "a section of the perf.data header is too large");
+  }
+  std::vector<std::byte> bytes(static_cast<size_t>(part.size_bytes));
+  if (!file.read_at(part.offset, bytes)) return fail(ErrorCode::Io, "the file cannot be read");
+  return bytes;
+}
+
+ByteReader native(Bytes bytes) { return ByteReader(bytes, std::endian::native); }
+
+// perf_header_string: a length, and text that ends in NULs within it.
+std::string read_string(ByteReader& in) {
+  const Bytes bytes = in.bytes(in.u32());
+  const auto end = std::find(bytes.begin(), bytes.end(), std::byte{0});
+  return {reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(end - bytes.begin())};
+}
+
+perf_event_attr to_attr(Bytes bytes) {
+  perf_event_attr attr{};
+  std::memcpy(&attr, bytes.data(), std::min(bytes.size(), sizeof attr));
+  return attr;
+}
+
+void add_event(Bytes attr, Bytes ids, PerfDataHeader& header) {
+  if (header.events.size() >= kMaxPerfEvents) return;
+  size_t id_count = ids.size() / sizeof(uint64_t);
+  for (const PerfEvent& other : header.events) id_count += other.ids.size();
+  if (id_count > kMaxPerfEventIds) return;
+  PerfEvent event;
+  event.attr = to_attr(attr);
+  event.name = fmt::format("{}:{:#x}", event.attr.type, event.attr.config);
+  event.ids.resize(ids.size() / sizeof(uint64_t));
+  if (!event.ids.empty()) {
+    std::memcpy(event.ids.data(), ids.data(), event.ids.size() * sizeof(uint64_t));
+  }
+  header.events.push_back(std::move(event));
+}
+
+// Each entry is an attr, of the size that the header says, and the section of its ids.
+Result<void> read_events(const ByteSource& file, Section attrs, uint64_t entry_bytes,
+                         PerfDataHeader& header) {
+  if (entry_bytes < kFirstAttr_bytes + kSection_bytes || entry_bytes > kMaxAttr_bytes) {
+    return fail(ErrorCode::Malformed, "the perf.data header states an impossible size of events");
+  }
+  if (attrs.size_bytes / entry_bytes > kMaxPerfEvents) {
+    return fail(ErrorCode::LimitExceeded,
+                fmt::format("the perf.data file has more than {} events", kMaxPerfEvents));
+  }
+  const auto bytes = read_part(file, attrs, kMaxPerfEvents * kMaxAttr_bytes);
+  if (!bytes) return tl::unexpected(bytes.error());
+  ByteReader in = native(*bytes);
+  uint64_t id_bytes_left = kMaxPerfEventIds * sizeof(uint64_t);
+  while (in.remaining() >= entry_bytes) {
+    const Bytes attr = in.bytes(entry_bytes - kSection_bytes);
+    const auto ids = read_part(file, read_section(in), id_bytes_left);
+    if (!ids) return tl::unexpected(ids.error());
+    id_bytes_left -= ids->size();
+    add_event(attr, *ids, header);
+  }
+  return {};
+}
+
+void add_build_ids(Bytes bytes, PerfDataHeader& header) {
+  while (true) {
+    const size_t size_bytes = sampling::read_record_header(bytes).size_bytes;
+    if (size_bytes < sampling::RecordHeader::kSizeBytes || size_bytes > bytes.size()) return;
+    add_perf_build_id(bytes.first(size_bytes), header);
+    bytes = bytes.subspan(size_bytes);
+  }
+}
+
+// The descriptions are in the order of the events.
+void name_events(Bytes bytes, PerfDataHeader& header) {
+  ByteReader in = native(bytes);
+  const uint32_t count = in.u32();
+  const uint32_t attr_bytes = in.u32();
+  for (size_t i = 0; i < std::min<size_t>(count, header.events.size()); ++i) {
+    in.skip(attr_bytes);
+    const uint64_t ids = in.u32();
+    std::string name = read_string(in);
+    in.skip(ids * sizeof(uint64_t));
+    if (!in.ok()) return;
+    if (!name.empty()) header.events[i].name = std::move(name);
+  }
+}
+
+void read_clock(Bytes bytes, PerfDataHeader& header) {
+  ByteReader in = native(bytes);
+  const uint32_t version = in.u32();
+  in.skip(4);  // clockid
+  PerfClock clock;
+  clock.unix_ns = in.u64();
+  clock.record_ns = in.u64();
+  if (in.ok() && version == 1) header.clock = clock;
+}
+
+void add_feature(uint64_t feature, Bytes bytes, PerfDataHeader& header) {
+  ByteReader in = native(bytes);
+  if (feature == kBuildIds) add_build_ids(bytes, header);
+  if (feature == kOsRelease) header.os_release = read_string(in);
+  if (feature == kArch) header.arch = read_string(in);
+  if (feature == kEventDescriptions) name_events(bytes, header);
+  if (feature == kClockData) read_clock(bytes, header);
+}
+
+bool is_wanted(uint64_t feature) {
+  return feature == kBuildIds || feature == kOsRelease || feature == kArch ||
+         feature == kEventDescriptions || feature == kClockData;
+}
+
+// Behind the records stands a section for each bit that is set, in the order of the bits.
+void read_features(const ByteSource& file, const std::array<uint64_t, kFeatureWords>& bits,
+                   PerfDataHeader& header) {
+  uint64_t offset = header.data_offset + header.data_bytes;
+  for (uint64_t feature = 0; feature < 64 * kFeatureWords; ++feature) {
+    if (((bits[feature / 64] >> (feature % 64)) & 1) == 0) continue;
+    const auto place = read_part(file, {offset, kSection_bytes}, kSection_bytes);
+    if (!place) return;
+    offset += kSection_bytes;
+    if (!is_wanted(feature)) continue;
+    ByteReader in = native(*place);
+    const auto bytes = read_part(file, read_section(in), kMaxPerfFeature_bytes);
+    if (bytes) add_feature(feature, *bytes, header);
+  }
+}
+
+Result<PerfDataHeader> read_file_header(const ByteSource& file) {
+  const auto bytes = read_part(file, {0, kHeader_bytes}, kHeader_bytes);
+  if (!bytes) return fail(ErrorCode::Malformed, "the perf.data header is cut off");
+  ByteReader in = native(*bytes);
+  in.skip(kPerfDataMagic_bytes + 8);
+  const uint64_t entry_bytes = in.u64();
+  const Section attrs = read_section(in);
+  const Section data = read_section(in);
+  in.skip(kSection_bytes);  // event types, of old versions
+  std::array<uint64_t, kFeatureWords> features{};
+  for (uint64_t& word : features) word = in.u64();
+
+  PerfDataHeader header;
+  if (auto ok = read_events(file, attrs, entry_bytes, header); !ok) {
+    return tl::unexpected(ok.error());
+  }
+  if (data.offset > file.size_bytes()) {
+    return fail(ErrorCode::Malformed, "the records of the perf.data file lie outside of it");
+  }
+  const uint64_t rest_bytes = file.size_bytes() - data.offset;
+  // The size is written at the very end.
+  header.is_cut_off = data.size_bytes == 0 || data.size_bytes > rest_bytes;
+  header.data_offset = data.offset;
+  header.data_bytes = header.is_cut_off ? rest_bytes : data.size_bytes;
+  if (!header.is_cut_off) read_features(file, features, header);
+  return header;
+}
+
+std::string_view as_text(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+bool is_perf_data(std::string_view head) {
+  const std::string_view magic = head.substr(0, kPerfDataMagic_bytes);
+  return magic == kPerfDataMagic || magic == "2ELIFREP" || magic == "PERFFILE";
+}
+
+Result<PerfDataHeader> read_perf_header(const ByteSource& file) {
+  const auto head = read_part(file, {0, kPipeHeader_bytes}, kPipeHeader_bytes);
+  if (!head) return fail(ErrorCode::Malformed, "not a perf.data file: too short");
+  const std::string_view magic = as_text(*head).substr(0, kPerfDataMagic_bytes);
+  if (!is_perf_data(magic)) return fail(ErrorCode::Malformed, "not a perf.data file");
+  if (magic != kPerfDataMagic) {
+    return fail(ErrorCode::Unsupported,
+                "a perf.data file of the first version, or of a machine of the other byte order, "
+                "which sentry-prof does not read");
+  }
+  ByteReader in = native(*head);
+  in.skip(kPerfDataMagic_bytes);
+  const uint64_t header_bytes = in.u64();
+  if (header_bytes == kHeader_bytes) return read_file_header(file);
+  if (header_bytes != kPipeHeader_bytes) {
+    return fail(ErrorCode::Unsupported,
+                fmt::format("a perf.data header of {} bytes, not {} or {} (of a pipe)",
+                            header_bytes, kHeader_bytes, kPipeHeader_bytes));
+  }
+  PerfDataHeader header;
+  header.is_pipe = true;
+  header.data_offset = kPipeHeader_bytes;
+  header.data_bytes = file.size_bytes() - kPipeHeader_bytes;
+  return header;
+}
+
+void add_perf_attr(Bytes payload, PerfDataHeader& header) {
+  ByteReader in = native(payload);
+  in.skip(4);  // type
+  uint32_t attr_bytes = in.u32();
+  if (attr_bytes == 0) attr_bytes = kFirstAttr_bytes;
+  if (!in.ok() || attr_bytes < kFirstAttr_bytes || attr_bytes > payload.size()) return;
+  add_event(payload.first(attr_bytes), payload.subspan(attr_bytes), header);
+}
+
+void add_perf_feature(Bytes payload, PerfDataHeader& header) {
+  ByteReader in = native(payload);
+  const uint64_t feature = in.u64();
+  if (in.ok()) add_feature(feature, in.bytes(in.remaining()), header);
+}
+
+// struct build_id_event: a record header, a pid, 20 bytes of id and their number (if the header
+// says so), the path.
+void add_perf_build_id(Bytes record, PerfDataHeader& header) {
+  constexpr uint16_t kHasSize = 1u << 15;  // PERF_RECORD_MISC_BUILD_ID_SIZE, Linux 5.9
+  constexpr size_t kBuildId_bytes = 20;
+  const sampling::RecordHeader head = sampling::read_record_header(record);
+  const uint16_t mode = head.misc & PERF_RECORD_MISC_CPUMODE_MASK;
+  ByteReader in = native(record);
+  in.skip(sampling::RecordHeader::kSizeBytes + 4);
+  const Bytes id = in.bytes(kBuildId_bytes);
+  const uint8_t size_bytes = in.u8();
+  in.skip(3);
+  const std::string_view rest = as_text(in.bytes(in.remaining()));
+  const size_t id_bytes = (head.misc & kHasSize) != 0 ? size_bytes : kBuildId_bytes;
+  if (!in.ok() || mode != PERF_RECORD_MISC_USER || id_bytes == 0 || id_bytes > id.size()) return;
+  if (header.build_ids.size() >= kMaxPerfBuildIds) return;
+  header.build_ids.push_back({std::string(rest.substr(0, rest.find('\0'))),
+                              {id.begin(), id.begin() + static_cast<ptrdiff_t>(id_bytes)}});
+}
+
+}  // namespace sentry_prof::formats

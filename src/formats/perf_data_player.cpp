@@ -1,0 +1,163 @@
+// The second reading of a perf.data file: its records become events.
+#include "formats/perf_data.h"
+#include "formats/perf_data_order.h"
+#include "sampling/record_counter.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace sentry_prof::formats {
+
+namespace {
+
+using sampling::RecordFate;
+
+// The pid of mappings of the kernel, which belong to no process.
+constexpr uint32_t kKernelPid = UINT32_MAX;
+
+// Of the kernel's types those that sampling::decode_record() makes events of.
+bool is_event_type(uint32_t type) {
+  switch (type) {
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_COMM:
+    case PERF_RECORD_EXIT:
+    case PERF_RECORD_THROTTLE:
+    case PERF_RECORD_UNTHROTTLE:
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_SAMPLE:
+    case PERF_RECORD_MMAP2:
+    case PERF_RECORD_LOST_SAMPLES:
+    case PERF_RECORD_SWITCH:
+    case PERF_RECORD_SWITCH_CPU_WIDE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Marks, and what the survey has read.
+bool is_taken_by_reader(uint32_t type) {
+  return type == kPerfHeaderAttr || type == kPerfHeaderFeature || type == kPerfHeaderBuildId ||
+         type == kPerfFinishedRound || type == kPerfFinishedInit;
+}
+
+class Player {
+ public:
+  Player(const PerfDataHeader& header, const PerfEventTable& table, uint64_t first_time_ns,
+         sampling::EventSink& sink)
+      : table_(table),
+        sink_(sink),
+        last_time_ns_(first_time_ns),
+        order_([this](uint64_t time_ns, size_t event, Bytes record) {
+          hand_on(time_ns, event, record);
+        }) {
+    for (const PerfBuildId& entry : header.build_ids) build_ids_.emplace(entry.path, &entry);
+  }
+
+  void on_record(Bytes record) {
+    const sampling::RecordHeader header = sampling::read_record_header(record);
+    if (header.type == kPerfFinishedRound) order_.finish_round();
+    if (is_event_type(header.type)) {
+      on_event_record(header, record);
+    } else if (!is_taken_by_reader(header.type)) {
+      ++figures_.skipped[name_of_perf_record(header.type)];
+    }
+  }
+
+  PerfDataFigures finish(PerfRecordsEnd end) {
+    order_.finish();
+    if (end != PerfRecordsEnd::Whole) counter_.count_malformed(1);
+    figures_.late_records = order_.late_records();
+    figures_.stats = counter_.stats();
+    // From Linux 6.1 on perf adds at the end what the events themselves counted as lost, among it the
+    // samples that the kernel told of in the midst of the others. Without, all that is known is how
+    // many records there were, nearly all of them samples.
+    const uint64_t samples = lost_samples_ != 0 ? lost_samples_ : lost_records_;
+    figures_.stats.lost_samples = samples;
+    figures_.stats.lost_records = lost_records_ - std::min(lost_records_, samples);
+    return std::move(figures_);
+  }
+
+ private:
+  void on_event_record(const sampling::RecordHeader& header, Bytes record) {
+    const size_t event = table_.event_of(record);
+    const bool is_sample = header.type == PERF_RECORD_SAMPLE;
+    if (is_sample && event != table_.sampled_event() && event != PerfEventTable::kUnknown) {
+      ++figures_.samples_of_other_events;
+      return;
+    }
+    const uint64_t time_ns = table_.time_of(event, record);
+    if (is_perf_time(time_ns)) {
+      order_.add(time_ns, event, record);
+    } else {
+      // What perf wrote itself: the state at the beginning, or a sum at the end.
+      hand_on(last_time_ns_, event, record);
+    }
+  }
+
+  void hand_on(uint64_t time_ns, size_t event, Bytes record) {
+    last_time_ns_ = std::max(last_time_ns_, time_ns);
+    const sampling::RecordHeader header = sampling::read_record_header(record);
+    sampling::DecodedRecord decoded = sampling::decode_record(table_.layout_of(event), record);
+    const bool is_of_nobody =
+        header.type == PERF_RECORD_SAMPLE && event == PerfEventTable::kUnknown;
+    if (is_of_nobody) decoded.event.body = sampling::UndecodableEvent{header.type};
+    decoded.event.time_ns = last_time_ns_;
+    counter_.count(header, decoded);
+    counter_.count_fate(decoded, RecordFate::HandedOn);
+    count_lost(header, event, decoded.event);
+    if (auto* map = std::get_if<sampling::MapEvent>(&decoded.event.body)) {
+      if (map->pid == kKernelPid) {
+        ++figures_.kernel_mappings;
+        return;
+      }
+      complete(*map);
+    }
+    sink_.on_event(decoded.event);
+  }
+
+  void count_lost(const sampling::RecordHeader& header, size_t event,
+                  const sampling::Event& decoded) {
+    const auto* lost = std::get_if<sampling::LostEvent>(&decoded.body);
+    if (lost == nullptr) return;
+    if (header.type == PERF_RECORD_LOST) {
+      lost_records_ += lost->count;
+    } else if (event == table_.sampled_event() || event == PerfEventTable::kUnknown) {
+      lost_samples_ += lost->count;
+    }
+  }
+
+  // perf's list has what the file was at the end of the recording.
+  void complete(sampling::MapEvent& map) const {
+    if (map.build_id_size_bytes != 0) return;
+    const auto found = build_ids_.find(std::string(map.path));
+    if (found == build_ids_.end()) return;
+    const std::vector<std::byte>& build_id = found->second->build_id;
+    std::copy(build_id.begin(), build_id.end(), map.build_id.begin());
+    map.build_id_size_bytes = static_cast<uint8_t>(build_id.size());
+  }
+
+  const PerfEventTable& table_;
+  sampling::EventSink& sink_;
+  uint64_t last_time_ns_;
+  PerfRecordOrder order_;
+  sampling::RecordCounter counter_;
+  PerfDataFigures figures_;
+  uint64_t lost_records_ = 0;  // of any kind, by PERF_RECORD_LOST
+  uint64_t lost_samples_ = 0;  // by PERF_RECORD_LOST_SAMPLES
+  std::unordered_map<std::string, const PerfBuildId*> build_ids_;  // by path
+};
+
+}  // namespace
+
+Result<PerfDataFigures> PerfData::play(sampling::EventSink& sink) const {
+  Player player(header_, table_, survey_.first_time_ns, sink);
+  const auto end =
+      for_each_perf_record(*file_, range_, [&](Bytes record) { player.on_record(record); });
+  if (!end) return tl::unexpected(end.error());
+  return player.finish(survey_.end);
+}
+
+}  // namespace sentry_prof::formats

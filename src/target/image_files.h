@@ -1,0 +1,22 @@
+// Opening what holds an image, wherever it was found (the Linux half).
+#pragma once
+
+#include "base/byte_source.h"
+#include "os/fd.h"
+#include "sentry_prof/result.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace sentry_prof::target {
+
+// Opens for reading what an O_PATH descriptor found, once it is known to be a regular file: nothing
+// else is opened, which might block or have effects. Unsupported: another kind of file.
+// LimitExceeded: few descriptors are left. Else by errno.
+Result<std::shared_ptr<const ByteSource>> open_regular_file(const os::Fd& found);
+
+// This process's own vdso, if it is of this size. Our own is everybody's: the kernel has one. Of
+// another size is only that of a 32-bit process, or of another kernel.
+Result<std::shared_ptr<const ByteSource>> copy_own_vdso(uint64_t size_bytes);
+
+}  // namespace sentry_prof::target

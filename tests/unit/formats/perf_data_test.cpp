@@ -1,0 +1,256 @@
+// Whole files: from bytes to events.
+#include "formats/perf_data.h"
+
+#include "support/catch2.h"
+#include "support/perf_data_builder.h"
+
+#include <string>
+
+using namespace sentry_prof;
+using namespace sentry_prof::formats;
+using namespace sentry_prof::test;
+
+namespace {
+
+class KeepingSink final : public sampling::EventSink {
+ public:
+  void on_event(const sampling::Event& event) override {
+    times.push_back(event.time_ns);
+    if (const auto* sample = std::get_if<sampling::SampleEvent>(&event.body)) {
+      sample_tids.push_back(sample->tid);
+    }
+    if (const auto* map = std::get_if<sampling::MapEvent>(&event.body)) maps.push_back(*map);
+    if (std::holds_alternative<sampling::UndecodableEvent>(event.body)) ++undecodable;
+  }
+  std::vector<uint64_t> times;
+  std::vector<uint32_t> sample_tids;
+  std::vector<sampling::MapEvent> maps;  // without paths, which are gone
+  int undecodable = 0;
+};
+
+struct Played {
+  KeepingSink sink;
+  PerfDataFigures figures;
+  PerfDataSurvey survey;
+};
+
+Played play(const ByteSource& file) {
+  Played played;
+  const auto data = PerfData::open(file);
+  REQUIRE(data);
+  played.survey = data->survey();
+  const auto figures = data->play(played.sink);
+  REQUIRE(figures);
+  played.figures = *figures;
+  return played;
+}
+
+std::string refusal(const ByteSource& file) {
+  const auto data = PerfData::open(file);
+  REQUIRE_FALSE(data);
+  CHECK(data.error().code == ErrorCode::Unsupported);
+  return data.error().message;
+}
+
+PerfDataBuilder one_event() { return PerfDataBuilder().event(stack_attr(), {5}); }
+
+std::vector<std::byte> mapping(uint32_t pid, uint64_t time_ns, std::string_view path) {
+  return RecordBuilder(PERF_RECORD_MMAP2)
+      .u32(pid)
+      .u32(pid)
+      .u64(0x1000)
+      .u64(0x1000)
+      .u64(0)
+      .zeros(24)
+      .u32(5)
+      .u32(2)
+      .string(path)
+      .trailer(pid, pid, time_ns, 0, 5)
+      .build();
+}
+
+std::vector<std::byte> lost(uint32_t type, uint64_t count) {
+  RecordBuilder record(type);
+  if (type == PERF_RECORD_LOST) record.u64(5);
+  return record.u64(count).trailer(1, 1, 900, 0, 5).build();
+}
+
+using Times = std::vector<uint64_t>;
+using Tids = std::vector<uint32_t>;
+
+}  // namespace
+
+TEST_CASE("events come in order of time, and the survey knows the first and the last") {
+  const Played played = play(one_event()
+                                 .record(stack_sample(5, 1, 300))
+                                 .record(stack_sample(5, 2, 100))
+                                 .record(finished_round())
+                                 .record(stack_sample(5, 3, 200))
+                                 .record(stack_sample(5, 4, 500))
+                                 .record(finished_round())
+                                 .record(stack_sample(5, 5, 400))
+                                 .file());
+  CHECK(played.sink.times == Times{100, 200, 300, 400, 500});
+  CHECK(played.sink.sample_tids == Tids{2, 3, 1, 5, 4});
+  CHECK(played.survey.first_time_ns == 100);
+  CHECK(played.survey.last_time_ns == 500);
+  CHECK(played.survey.main_pid == 1);
+  CHECK(played.figures.stats.sample_records == 5);
+  CHECK(played.figures.late_records == 0);
+}
+
+TEST_CASE("what perf wrote itself has no time and comes where it stands") {
+  const Played played = play(one_event()
+                                 .record(comm(0, 1, 0, "synthesized"))
+                                 .record(stack_sample(5, 1, 300))
+                                 .record(finished_round())
+                                 .record(finished_round())
+                                 .record(comm(0, 1, UINT64_MAX, "no time either"))
+                                 .file());
+  CHECK(played.sink.times == Times{300, 300, 300});
+}
+
+TEST_CASE("compressed files are the same") {
+  Compressor compressor;
+  std::vector<std::byte> both = stack_sample(5, 1, 300);
+  append(both, stack_sample(5, 2, 200));
+  const Played played = play(one_event().record(compressor.record(both)).file());
+  CHECK(played.sink.sample_tids == Tids{2, 1});
+}
+
+TEST_CASE("a pipe's events, features and build ids stand in records") {
+  std::vector<std::byte> file = bytes_of("PERFILE2");
+  append_number<uint64_t>(file, 16);
+  const perf_event_attr attr = stack_attr();
+  append(file,
+         RecordBuilder(64).raw({reinterpret_cast<const char*>(&attr), sizeof attr}).u64(5).build());
+  append(file, RecordBuilder(80).u64(6).u32(8).raw("x86_64").zeros(2).build());
+  append(file, stack_sample(5, 1, 300));
+  append(file, mapping(1, 200, "/bin/a"));
+  RecordBuilder id(67, PERF_RECORD_MISC_USER | (1u << 15));
+  append(file, id.u32(1).u64(0x0807060504030201).zeros(12).u8(8).zeros(3).string("/bin/a").build());
+  const MemoryByteSource source(file);
+  const auto data = PerfData::open(source);
+  REQUIRE(data);
+  CHECK(data->header().arch == "x86_64");
+  const Played played = play(source);
+  CHECK(played.sink.times == Times{200, 300});
+  REQUIRE(played.sink.maps.size() == 1);
+  CHECK(played.sink.maps[0].build_id_size_bytes == 8);
+  CHECK(played.sink.maps[0].build_id[7] == std::byte{8});
+  CHECK(played.figures.skipped.empty());
+}
+
+TEST_CASE("of several events the first with stacks counts") {
+  perf_event_attr other = stack_attr();
+  other.sample_type = kSampleType & ~uint64_t{PERF_SAMPLE_STACK_USER};
+  const auto builder = PerfDataBuilder()
+                           .event(other, {3})
+                           .event(stack_attr(), {5, 6})
+                           .event(stack_attr(), {7})
+                           .record(stack_sample(3, 1, 100))
+                           .record(stack_sample(5, 2, 200))
+                           .record(stack_sample(6, 3, 300))
+                           .record(stack_sample(7, 4, 400))
+                           .record(stack_sample(99, 5, 500));
+  const Played played = play(builder.file());
+  CHECK(played.sink.sample_tids == Tids{2, 3});
+  CHECK(played.figures.samples_of_other_events == 2);
+  CHECK(played.figures.stats.sample_records == 3);
+  CHECK(played.figures.stats.undecodable_samples == 1);  // nobody's
+  CHECK(played.survey.main_pid == 2);
+}
+
+TEST_CASE("mappings of the kernel are counted and left out") {
+  const Played played = play(one_event()
+                                 .record(mapping(UINT32_MAX, 0, "[kernel.kallsyms]_text"))
+                                 .record(mapping(1, 100, "/bin/a"))
+                                 .file());
+  CHECK(played.sink.maps.size() == 1);
+  CHECK(played.figures.kernel_mappings == 1);
+}
+
+TEST_CASE("records that say nothing of stacks are counted by name") {
+  const Played played =
+      play(one_event()
+               .record(RecordBuilder(PERF_RECORD_KSYMBOL).zeros(16).trailer(0, 0, 1, 0, 5).build())
+               .record(RecordBuilder(79).zeros(48).build())
+               .record(RecordBuilder(79).zeros(48).build())
+               .record(RecordBuilder(4711).zeros(8).build())
+               .file());
+  CHECK(played.figures.skipped ==
+        std::map<std::string, uint64_t>{{"KSYMBOL", 1}, {"TIME_CONV", 2}, {"type 4711", 1}});
+}
+
+TEST_CASE("what perf sums up at the end is not counted twice as lost") {
+  const Played both = play(one_event()
+                               .record(lost(PERF_RECORD_LOST, 10))
+                               .record(lost(PERF_RECORD_LOST_SAMPLES, 7))
+                               .file());
+  CHECK(both.figures.stats.lost_samples == 7);
+  CHECK(both.figures.stats.lost_records == 3);
+  const Played sum = play(one_event().record(lost(PERF_RECORD_LOST_SAMPLES, 7)).file());
+  CHECK(sum.figures.stats.lost_samples == 7);
+  const Played alone = play(one_event().record(lost(PERF_RECORD_LOST, 10)).file());
+  CHECK(alone.figures.stats.lost_samples == 10);
+  CHECK(alone.figures.stats.lost_records == 0);
+}
+
+TEST_CASE("a rest that cannot be read is told and counted") {
+  std::vector<std::byte> file = one_event().record(stack_sample(5, 1, 300)).bytes();
+  append(file, {std::byte{1}, std::byte{2}});
+  const uint64_t none = 0;
+  std::memcpy(file.data() + 48, &none, sizeof none);  // as perf leaves it when it is killed
+  const Played cut = play(MemoryByteSource(file));
+  CHECK(cut.sink.sample_tids == Tids{1});
+  CHECK(cut.survey.end == PerfRecordsEnd::CutOff);
+  CHECK(cut.figures.stats.undecodable_samples == 1);
+  const Played damaged = play(one_event()
+                                  .record(stack_sample(5, 1, 300))
+                                  .record(RecordBuilder(9).build_with_size(3))
+                                  .file());
+  CHECK(damaged.survey.end == PerfRecordsEnd::Malformed);
+  CHECK(damaged.figures.stats.sample_records == 2);
+}
+
+TEST_CASE("samples that break their own format are undecodable") {
+  const Played played = play(one_event()
+                                 .record(RecordBuilder(PERF_RECORD_SAMPLE).zeros(8).build())
+                                 .record(stack_sample(5, 1, uint64_t{1} << 63))
+                                 .record(stack_sample(5, 2, 100))
+                                 .file());
+  CHECK(played.figures.stats.sample_records == 3);
+  CHECK(played.figures.stats.undecodable_samples == 1);
+  CHECK(played.survey.last_time_ns == 100);
+  CHECK(played.sink.times.back() == 100);
+}
+
+TEST_CASE("what cannot be unwound is refused with the next step") {
+  perf_event_attr chains = stack_attr();
+  chains.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;
+  CHECK(refusal(PerfDataBuilder().event(chains, {}).file()).find("call chains only") !=
+        std::string::npos);
+  perf_event_attr bare = chains;
+  bare.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  CHECK(refusal(PerfDataBuilder().event(bare, {}).file()).find("--call-graph dwarf") !=
+        std::string::npos);
+  CHECK(refusal(PerfDataBuilder().file()).find("no stacks") != std::string::npos);
+  perf_event_attr timeless = stack_attr();
+  timeless.sample_type = kSampleType & ~uint64_t{PERF_SAMPLE_TIME};
+  CHECK(refusal(PerfDataBuilder().event(timeless, {5}).file()).find("time") != std::string::npos);
+  perf_event_attr without_id = stack_attr();
+  without_id.sample_type = kSampleType & ~uint64_t{PERF_SAMPLE_IDENTIFIER};
+  CHECK(refusal(PerfDataBuilder().event(stack_attr(), {5}).event(without_id, {6}).file())
+            .find("apart") != std::string::npos);
+}
+
+TEST_CASE("a file that expands without end is given up") {
+  Compressor compressor;
+  auto builder = one_event();
+  for (int i = 0; i < 100; ++i)
+    builder.record(compressor.record(RecordBuilder(70).zeros(60'000).build()));
+  const auto file = builder.file();
+  const auto data = PerfData::open(file, 1'000'000);
+  REQUIRE_FALSE(data);
+  CHECK(data.error().code == ErrorCode::LimitExceeded);
+}

@@ -46,7 +46,8 @@ struct SampleFigures {
   // frames.
   uint64_t samples_with_live_frames = 0;
   uint64_t live_frames = 0;
-  // The same for those that were taken from the thread's last whole walk (Unwinder::join()).
+  // The same for those that were taken from the thread's last whole walk (Unwinder::join()); these
+  // stacks count as cut.
   uint64_t samples_with_joined_frames = 0;
   uint64_t joined_frames = 0;
   uint64_t unwind_ns = 0;

@@ -116,11 +116,13 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   return result;
 }
 
-// A stack deeper than its copy: its outer part is read from the process itself or, where that has
-// gone on meanwhile, is what it was in the thread's last whole walk.
+// A stack deeper than its copy: its outer part is read from the process itself. Where that has gone
+// on meanwhile, the stack stays a cut one, with the outer frames of the thread's last whole walk.
 unwind::Walk Recording::complete(uint64_t time_ns, const sampling::SampleEvent& sample,
                                  const unwind::Registers& registers,
                                  const unwind::ModuleMap& modules, const unwind::Walk& cut) {
+  // Of a process that cannot be asked all deep stacks are cut, and the last whole one may be old.
+  if (!options_.read_memory) return cut;
   const RuntimeAddress begin = stack_pointer(registers);
   const RuntimeAddress above_copy{begin.value + sample.stack.size()};
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
@@ -135,7 +137,7 @@ unwind::Walk Recording::complete(uint64_t time_ns, const sampling::SampleEvent& 
     return walk;
   }
   walk = unwinder_.join(registers, {begin, sample.stack}, modules, memory);
-  if (walk.is_complete()) ++figures_.samples_with_joined_frames;
+  if (walk.frames.back().is_joined) ++figures_.samples_with_joined_frames;
   return walk;
 }
 

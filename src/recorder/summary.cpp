@@ -140,10 +140,17 @@ void add_hottest(JsonWriter& json, const std::vector<HotFunction>& hottest) {
 std::string walk_line(const RunFigures& figures) {
   const uint64_t all = walks(figures);
   if (all == 0 || figures.samples_written == 0) return "";
-  return fmt::format(
+  std::string text = fmt::format(
       "  stacks    {:.1f} % complete, {:.1f} % cut at {} bytes, {:.1f} % ended early\n",
       percent(figures.samples_complete(), all), percent(figures.samples_truncated(), all),
       figures.setup.stack_bytes, percent(figures.samples_failed(), all));
+  if (const uint64_t joined = figures.sample.samples_with_joined_frames; joined > 0) {
+    text += fmt::format(
+        "            {} of those cut have the outer frames of their thread's last "
+        "whole stack\n",
+        joined);
+  }
+  return text;
 }
 
 bool is_worth_telling(Loss loss, bool is_verbose) {

@@ -79,7 +79,9 @@ std::vector<std::optional<SymbolChoice>> SymbolMatch::winners() const {
     const bool is_label = !holders_[i] && last_start && last_start->symbol.size_bytes == 0 &&
                           label_reaches(last_start->symbol, addresses_[i]);
     const std::optional<Candidate>& winner = is_label ? last_start : holders_[i];
-    if (winner) choices[i] = winner->choice;
+    if (!winner) continue;
+    choices[i] = winner->choice;
+    choices[i]->is_label = is_label;
   }
   return choices;
 }

@@ -37,6 +37,7 @@ struct SymbolChoice {
 
   std::array<SymbolAlias, kMaxAliases> aliases{};
   uint8_t count = 0;
+  bool is_label = false;  // without size: held by nothing but the lack of a next symbol
 
   bool operator==(const SymbolChoice&) const = default;
 };

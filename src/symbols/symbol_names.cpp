@@ -140,7 +140,11 @@ std::optional<std::string> read_best_name(const ByteSource& file, const elf::Sec
   return best;
 }
 
-using Names = std::vector<std::optional<std::string>>;
+struct Name {
+  std::optional<std::string> text;
+  bool is_label = false;
+};
+using Names = std::vector<Name>;
 
 // `file` holds the table, `layout` is that of the image.
 Names names_of_table(const ByteSource& file, const elf::Layout& layout,
@@ -157,7 +161,8 @@ Names names_of_table(const ByteSource& file, const elf::Layout& layout,
     if (i > 0 && winners[i] == winners[i - 1]) {
       names[i] = names[i - 1];
     } else if (const auto name = read_best_name(file, table->strings, *winners[i])) {
-      names[i] = shortened_utf8(demangled(without_version(*name)), kMaxShown_bytes);
+      names[i] = {shortened_utf8(demangled(without_version(*name)), kMaxShown_bytes),
+                  winners[i]->is_label};
     }
   }
   return names;
@@ -173,20 +178,30 @@ Names names_of_debugdata(const ByteSource& file, const elf::Layout& layout,
   return names_of_table(**inner, layout, inner_layout->symtab, sorted_addresses);
 }
 
+std::vector<std::optional<std::string>> texts_of(Names names) {
+  std::vector<std::optional<std::string>> texts;
+  texts.reserve(names.size());
+  for (Name& name : names) texts.push_back(std::move(name.text));
+  return texts;
+}
+
 }  // namespace
 
-Names names_at(const ByteSource& file, const elf::Layout& layout,
-               std::span<const LinkAddress> sorted_addresses) {
+std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
+                                                 std::span<const LinkAddress> sorted_addresses) {
   if (layout.symtab || !layout.gnu_debugdata || sorted_addresses.empty()) {
     const auto& table = layout.symtab ? layout.symtab : layout.dynsym;
-    return names_of_table(file, layout, table, sorted_addresses);
+    return texts_of(names_of_table(file, layout, table, sorted_addresses));
   }
   Names names = names_of_debugdata(file, layout, sorted_addresses);
   Names dynamic = names_of_table(file, layout, layout.dynsym, sorted_addresses);
   for (size_t i = 0; i < names.size(); ++i) {
-    if (!names[i]) names[i] = std::move(dynamic[i]);
+    // The next symbol, up to which a label reaches, may be in the other table.
+    if (!names[i].text || (names[i].is_label && dynamic[i].text && !dynamic[i].is_label)) {
+      names[i] = std::move(dynamic[i]);
+    }
   }
-  return names;
+  return texts_of(std::move(names));
 }
 
 }  // namespace sentry_prof::symbols

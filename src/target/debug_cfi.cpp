@@ -11,8 +11,9 @@ namespace {
 using unwind::RowStatus;
 
 // Go 1.19's largest tool has 500 KiB of .debug_frame in 13 MB, Debian's glibc 400 KiB in its debug
-// file; a MiniDebugInfo has the symbols of one library. Expanding so much takes 0.1 s.
-constexpr uint64_t kMaxExpanded_bytes = uint64_t{32} << 20;
+// file; a MiniDebugInfo has the symbols of one library. Expanding so much takes 0.1 s of zlib's
+// time and 0.5 s of xz's.
+constexpr uint64_t kMaxTable_bytes = uint64_t{32} << 20;
 
 }  // namespace
 
@@ -45,25 +46,41 @@ bool DebugCfi::load_next(const elf::Layout& layout) {
   return false;
 }
 
-Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) const {
+Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) {
   if (place == Place::DebugFile) {
     if (!find_debug_file_) return elf::CfiSections{};
     return load_from(find_debug_file_());
   }
   if (place == Place::MiniDebugInfo) {
     if (!layout.gnu_debugdata) return elf::CfiSections{};
-    return load_from(elf::unpack_debugdata(*file_, layout, static_cast<size_t>(limit_bytes())));
+    const uint64_t limit = expanded_limit_bytes();
+    auto inner = elf::unpack_debugdata(*file_, layout, static_cast<size_t>(limit));
+    charge_expanded(inner ? (*inner)->size_bytes() : limit);
+    return load_from(std::move(inner));
   }
   // A plain one is the image's own table's.
   if (layout.debug_frame) return elf::CfiSections{};
-  return elf::read_debug_frame(*file_, layout, limit_bytes());
+  return read(*file_, layout);
 }
 
-Result<elf::CfiSections> DebugCfi::load_from(Result<std::shared_ptr<const ByteSource>> file) const {
+Result<elf::CfiSections> DebugCfi::read(const ByteSource& file, const elf::Layout& layout) {
+  if (!layout.packed_debug_frame) return elf::read_debug_frame(file, layout, limit_bytes());
+  const uint64_t limit = expanded_limit_bytes();
+  auto sections = elf::read_debug_frame(file, layout, limit);
+  charge_expanded(sections ? sections->debug_frame.bytes.size() : limit);
+  return sections;
+}
+
+// Of what failed it is not known how far it came.
+void DebugCfi::charge_expanded(uint64_t bytes) {
+  budget_->expandable_bytes_left -= std::min(bytes, budget_->expandable_bytes_left);
+}
+
+Result<elf::CfiSections> DebugCfi::load_from(Result<std::shared_ptr<const ByteSource>> file) {
   if (!file) return tl::unexpected(std::move(file.error()));
   const auto layout = elf::read_layout(**file);
   if (!layout) return tl::unexpected(layout.error());
-  return elf::read_debug_frame(**file, *layout, limit_bytes());
+  return read(**file, *layout);
 }
 
 // The first look-up makes an index. What cannot be paid for is given back.
@@ -80,6 +97,10 @@ bool DebugCfi::pay_for(Table& table) {
   return false;
 }
 
-uint64_t DebugCfi::limit_bytes() const { return std::min(kMaxExpanded_bytes, budget_->bytes_left); }
+uint64_t DebugCfi::limit_bytes() const { return std::min(kMaxTable_bytes, budget_->bytes_left); }
+
+uint64_t DebugCfi::expanded_limit_bytes() const {
+  return std::min(limit_bytes(), budget_->expandable_bytes_left);
+}
 
 }  // namespace sentry_prof::target

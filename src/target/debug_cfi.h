@@ -19,6 +19,8 @@ namespace sentry_prof::target {
 // indexes of all that runs on a desktop are below 200 MiB; of one program seldom more than 20.
 struct CfiBudget {
   uint64_t bytes_left = uint64_t{512} << 20;
+  // What may be decompressed, whatever is kept of it: a second of the recording thread's time.
+  uint64_t expandable_bytes_left = uint64_t{64} << 20;
 };
 
 // Looked at in this order, each when none before covers an address. Recording thread only.
@@ -49,10 +51,13 @@ class DebugCfi {
   };
 
   bool load_next(const elf::Layout& layout);
-  Result<elf::CfiSections> load(Place place, const elf::Layout& layout) const;
-  Result<elf::CfiSections> load_from(Result<std::shared_ptr<const ByteSource>> file) const;
+  Result<elf::CfiSections> load(Place place, const elf::Layout& layout);
+  Result<elf::CfiSections> load_from(Result<std::shared_ptr<const ByteSource>> file);
+  Result<elf::CfiSections> read(const ByteSource& file, const elf::Layout& layout);
+  void charge_expanded(uint64_t bytes);
   bool pay_for(Table& table);
-  uint64_t limit_bytes() const;
+  uint64_t limit_bytes() const;  // of one table
+  uint64_t expanded_limit_bytes() const;
 
   std::shared_ptr<const ByteSource> file_;
   FindDebugFile find_debug_file_;

@@ -116,7 +116,6 @@ class Walker {
       frame.is_live = false;
       frame.is_joined = true;
     }
-    end_ = WalkEnd::Root;
     return walk();
   }
 
@@ -463,8 +462,10 @@ class Walker {
   // A return address that is the first byte of a function, behind no call: nobody called from here.
   // It was laid out by hand, under the first function of a stack, to catch its return (libc's
   // makecontext).
+  // A frame pointer that is none may lead to any pointer to a function.
   bool is_entered_by_return() {
-    return !cursor_.pc_is_exact && call_behind(cursor_.pc).kind == CallKind::None;
+    return !cursor_.pc_is_exact && !went_by_frame_pointer_ &&
+           call_behind(cursor_.pc).kind == CallKind::None;
   }
 
   [[gnu::noinline]] Step step_without_cfi() {
@@ -544,7 +545,9 @@ class Walker {
     const uint64_t fp = cursor_.fp;
     // How a thread's first frame marks itself where it has no CFI (x86-64 psABI, section 3.4.1);
     // musl's and Go's do. The leaf may have any use for the register.
-    if (fp == 0 && !cursor_.pc_is_exact) return ends(WalkEnd::Root);
+    if (fp == 0 && !cursor_.pc_is_exact) {
+      return ends(has_unread_image() ? WalkEnd::NoUnwindInfo : WalkEnd::Root);
+    }
     if (fp < cursor_.sp || fp % 8 != 0) return ends(WalkEnd::NoUnwindInfo);
     uint64_t return_address = 0;
     uint64_t caller_fp = 0;
@@ -555,12 +558,16 @@ class Walker {
     return_address = without_signature(return_address);
     if (module_at(return_address - 1) == nullptr) return ends(WalkEnd::NoUnwindInfo);
     cursor_.fp = caller_fp;
+    went_by_frame_pointer_ = true;
     move_to_caller(return_address, fp + 16, FrameOrigin::FramePointer);
     // x86-64 pushes the two words first of all, aarch64 has them anywhere in the frame.
     cursor_.sp_is_known = arch_ == Arch::X86_64;
     registers_ = {};  // which registers the frame saved, and where, is not known
     return Step::Continues;
   }
+
+  // An image of which nothing is known but its name may have CFI, and any use for the register.
+  bool has_unread_image() const { return module_->image != kNoImage && module_->cfi == nullptr; }
 
   // Whether the link register surely leads to the caller. Code that makes no call has its return
   // address there (PLT entries, assembly); in other code it is left over from the last call and
@@ -613,6 +620,7 @@ class Walker {
   SeenWord last_return_;
   uint64_t prefetched_bytes_ = 0;  // of the snapshot, from its beginning
   unsigned stack_changes_ = 0;
+  bool went_by_frame_pointer_ = false;
   bool has_left_snapshot_ = false;  // over a signal frame, to a stack that was not copied
   WalkEnd end_ = WalkEnd::UnmappedPc;
 };

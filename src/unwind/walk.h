@@ -81,7 +81,8 @@ class Unwinder {
   // For a walk that ended as StackTruncated, where nothing more can be read of the stack: the same,
   // and from its last frame on as the thread's last whole walk went, if that came through the same
   // frame: pc, stack pointer and frame pointer. The frame may have returned in between and have
-  // been called again from elsewhere, to the same place; so `memory` learns nothing from it.
+  // been called again from elsewhere, to the same place; so the walk still ends as StackTruncated,
+  // its outer frames are marked, and `memory` learns nothing from it.
   Walk join(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory& memory);
 

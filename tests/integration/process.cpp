@@ -1,5 +1,7 @@
 #include "process.h"
 
+#include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
@@ -106,6 +108,8 @@ BackgroundProcess::BackgroundProcess(const Command& command)
   const std::vector<char*> argument_pointers = pointers_to(arguments);
   const std::vector<char*> environment_pointers = pointers_to(environment);
   const SignalsHeldBack signals;
+  std::array<int, 2> until_exec{};
+  if (::pipe2(until_exec.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("fork failed");
   if (pid_ == 0) {
@@ -114,6 +118,10 @@ BackgroundProcess::BackgroundProcess(const Command& command)
            const_cast<char**>(environment_pointers.data()), output_fd_, error_fd_);
   }
   ::setpgid(pid_, pid_);  // in both, so that the group exists whoever comes first
+  ::close(until_exec[1]);
+  char none = 0;
+  while (::read(until_exec[0], &none, 1) < 0 && errno == EINTR) continue;  // ends with the exec
+  ::close(until_exec[0]);
 }
 
 BackgroundProcess::~BackgroundProcess() {

@@ -84,6 +84,20 @@ TEST_CASE("names that .dynsym has not are in MiniDebugInfo") {
   CHECK(names(image_with(PackedBytes(100)), {0x1004, 0x1104}) == Names{"-", "exported"});
 }
 
+TEST_CASE("a label of MiniDebugInfo does not reach over a function of .dynsym") {
+  const auto stripped = with_symbols(
+      {{"label", 0x1000, 0, STT_NOTYPE, STB_LOCAL, 1}, function("hidden", 0x1200, 0x10)});
+  SymbolTableBuilder dynamic;
+  dynamic.add(function("exported", 0x1010, 0x10));
+  ElfBuilder elf;
+  elf.section(
+      {.name = ".dynsym", .type = SHT_DYNSYM, .contents = dynamic.symbols(), .link = ".dynstr"});
+  elf.section({.name = ".dynstr", .type = SHT_STRTAB, .contents = dynamic.strings()});
+  elf.section({.name = ".gnu_debugdata", .flags = 0, .contents = xz_packed(stripped)});
+  elf.segment({.flags = PF_R | PF_X, .vaddr = 0x800, .file_bytes = 1, .memory_bytes = 0x1800});
+  CHECK(names(elf.build(), {0x1004, 0x1014, 0x1204}) == Names{"label", "exported", "hidden"});
+}
+
 TEST_CASE("names_at prefers the inner symbol, then the binding") {
   const auto file = with_symbols({
       function("outer", 0x1000, 0x100),

@@ -138,3 +138,16 @@ TEST_CASE("debug data is paid for from the memory for all images") {
   CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);
   CHECK(images.problems().size() == 1);
 }
+
+TEST_CASE("what may be decompressed is limited for all images together") {
+  const auto inner = make_library(build_id_of(1), debug_frame());
+  FakeOpener opener;
+  opener.files["/lib/a.so"] =
+      library_with({.name = ".gnu_debugdata", .flags = 0, .contents = xz_packed(inner)});
+  ImageStore images(opener, {.expandable_bytes_left = inner.size() - 1});
+  const auto image = images.image(images.module_for(code_of("/lib/a.so", 0x1000'0000)).image);
+  REQUIRE(image);
+  unwind::Row row;
+  CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);
+  CHECK(images.problems().size() == 1);
+}

@@ -132,6 +132,16 @@ TEST_CASE("a function to which a return leads that no call made is the root") {
   CHECK(pcs(whole) == Pcs{0x2010, 0x3000});
 }
 
+TEST_CASE("a pointer to a function where a frame pointer leads is no root") {
+  World w;
+  w.cfi.add(0x3000, 0x3100, row_with_cfa(kRsp, 8));
+  w.code.put(0x2ff9, {0x66, 0x0f, 0x1f, 0x44, 0, 0, 0xf4});  // nothing calls from there
+  const FakeStack stack(0x7000, {0, 0, /*0x7010*/ 5, at(0x3000), 0, 0});
+  const Walk walk = w.walk(registers_at(at(kLeaf), 0x7000, 0x7010), stack);
+  CHECK(end_of(walk) == "no_unwind_info");
+  CHECK(pcs(walk) == Pcs{kLeaf, 0x3000});
+}
+
 TEST_CASE("behind a call that does not return, another function may begin") {
   World w;
   w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));

@@ -1,5 +1,6 @@
 #include "cfi_oracle.h"
 
+#include "base/byte_reader.h"
 #include "elf/cfi_table.h"
 #include "elf/layout.h"
 
@@ -132,39 +133,38 @@ unsigned fixed_operand_bytes(uint8_t atom) {
   }
 }
 
-void put_uleb128(std::vector<std::byte>& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<std::byte>(value | 0x80));
-  out.push_back(static_cast<std::byte>(value));
+uint64_t fixed_operand(ByteReader& reader, unsigned bytes) {
+  uint64_t value = 0;
+  for (unsigned i = 0; i < bytes; ++i) value |= uint64_t{reader.u8()} << (8 * i);
+  return value;
 }
 
-void put_sleb128(std::vector<std::byte>& out, uint64_t bits) {
-  auto value = static_cast<int64_t>(bits);
-  for (; value < -64 || value > 63; value >>= 7) {
-    out.push_back(static_cast<std::byte>((value & 0x7f) | 0x80));
+// libdw hands out decoded operations; ours are read here, one after the other, and must be these:
+// assemblers write numbers in the fewest bytes, but libgcrypt's and libmvec's are padded.
+bool same_operation(const Dwarf_Op& op, ByteReader& reader) {
+  if (reader.u8() != op.atom) return false;
+  if (const unsigned bytes = fixed_operand_bytes(op.atom); bytes != 0) {
+    const uint64_t mask = bytes == 8 ? UINT64_MAX : (uint64_t{1} << (8 * bytes)) - 1;
+    return fixed_operand(reader, bytes) == (op.number & mask);
   }
-  out.push_back(static_cast<std::byte>(value & 0x7f));
-}
-
-void put_operation(std::vector<std::byte>& out, const Dwarf_Op& op) {
-  out.push_back(static_cast<std::byte>(op.atom));
-  for (unsigned i = 0; i < fixed_operand_bytes(op.atom); ++i) {
-    out.push_back(static_cast<std::byte>(op.number >> (8 * i)));
+  if (op.atom >= DW_OP_breg0 && op.atom <= DW_OP_breg31) {
+    return reader.sleb128() == static_cast<int64_t>(op.number);
   }
-  if (op.atom >= DW_OP_breg0 && op.atom <= DW_OP_breg31) put_sleb128(out, op.number);
-  if (op.atom == DW_OP_consts) put_sleb128(out, op.number);
-  if (op.atom == DW_OP_constu || op.atom == DW_OP_plus_uconst) put_uleb128(out, op.number);
+  if (op.atom == DW_OP_consts) return reader.sleb128() == static_cast<int64_t>(op.number);
+  if (op.atom == DW_OP_constu || op.atom == DW_OP_plus_uconst) {
+    return reader.uleb128() == op.number;
+  }
   if (op.atom == DW_OP_bregx) {
-    put_uleb128(out, op.number);
-    put_sleb128(out, op.number2);
+    return reader.uleb128() == op.number && reader.sleb128() == static_cast<int64_t>(op.number2);
   }
+  return true;
 }
 
-// libdw hands out decoded operations. Written down again as assemblers do, in the fewest bytes,
-// they are ours: operands, length and all.
 bool same_expression(Ops ops, Bytes bytes) {
-  std::vector<std::byte> written;
-  for (const Dwarf_Op& op : ops) put_operation(written, op);
-  return std::equal(written.begin(), written.end(), bytes.begin(), bytes.end());
+  ByteReader reader(bytes);
+  const bool are_same = std::all_of(ops.begin(), ops.end(),
+                                    [&](const Dwarf_Op& op) { return same_operation(op, reader); });
+  return are_same && reader.ok() && reader.at_end();
 }
 
 bool same_cfa(Dwarf_Frame* frame, const Row& row) {

@@ -12,8 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
 namespace sentry_prof::formats {
 
 namespace {
@@ -192,7 +190,7 @@ std::string name_of_perf_record(uint32_t type) {
   if (type > 0 && type < kKernelNames.size()) return std::string(kKernelNames[type]);
   const uint32_t own = type - kFirstPerfUserRecord;
   if (type >= kFirstPerfUserRecord && own < kUserNames.size()) return std::string(kUserNames[own]);
-  return fmt::format("type {}", type);
+  return "unknown";
 }
 
 Result<PerfRecordsEnd> for_each_perf_record(const ByteSource& file, const PerfRecordRange& range,

@@ -26,7 +26,7 @@ enum PerfUserRecord : uint32_t {
 };
 inline constexpr uint32_t kFirstPerfUserRecord = 64;
 
-// "KSYMBOL", "THREAD_MAP"; "type 99" for what is not known.
+// "KSYMBOL", "THREAD_MAP"; "unknown" for all others, of which a file may hold billions.
 std::string name_of_perf_record(uint32_t type);
 
 // What is read and expanded at most: sixteen hours of one busy CPU at 1000 samples of 64 KiB a

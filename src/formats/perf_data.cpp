@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 namespace sentry_prof::formats {
@@ -25,43 +24,41 @@ class Surveyor {
 
   PerfDataSurvey survey() const { return survey_; }
   // Of all events that the file tells of.
-  Result<PerfEventTable> table() {
-    make_table();
-    return *table_;
+  Result<PerfEventTable> take_table() {
+    complete_table();
+    if (auto ok = table_.check(); !ok) return tl::unexpected(std::move(ok.error()));
+    return std::move(table_);
   }
 
  private:
-  void make_table() {
-    if (table_ && events_in_table_ == header_.events.size()) return;
-    events_in_table_ = header_.events.size();
-    table_ = PerfEventTable::create(header_.events);
+  // Only those that came since: pipes may tell of an event between any two records.
+  void complete_table() {
+    while (table_.size() < header_.events.size()) table_.add(header_.events[table_.size()]);
   }
 
   void on_kernel_record(uint32_t type, Bytes record) {
-    make_table();
-    const Result<PerfEventTable>& table = *table_;
-    if (!table) return;
-    const size_t event = table->event_of(record);
-    const uint64_t time_ns = table->time_of(event, record);
+    complete_table();
+    if (!table_.is_usable()) return;
+    const size_t event = table_.event_of(record);
+    const uint64_t time_ns = table_.time_of(event, record);
     if (is_perf_time(time_ns)) {
       const bool is_first = survey_.first_time_ns == 0;
       survey_.first_time_ns = is_first ? time_ns : std::min(survey_.first_time_ns, time_ns);
       survey_.last_time_ns = std::max(survey_.last_time_ns, time_ns);
     }
-    const bool is_sample = type == PERF_RECORD_SAMPLE && event == table->sampled_event();
-    if (is_sample && survey_.main_pid == 0) survey_.main_pid = pid_of(*table, event, record);
+    const bool is_sample = type == PERF_RECORD_SAMPLE && event == table_.sampled_event();
+    if (is_sample && survey_.main_pid == 0) survey_.main_pid = pid_of(event, record);
   }
 
-  static uint32_t pid_of(const PerfEventTable& table, size_t event, Bytes sample) {
+  uint32_t pid_of(size_t event, Bytes sample) const {
     ByteReader in(sample, std::endian::native);
-    in.skip(table.layout_of(event).sample_tid_offset());
+    in.skip(table_.layout_of(event).sample_tid_offset());
     return in.u32();
   }
 
   PerfDataHeader& header_;
   PerfDataSurvey survey_;
-  std::optional<Result<PerfEventTable>> table_;
-  size_t events_in_table_ = 0;
+  PerfEventTable table_;
 };
 
 }  // namespace
@@ -74,7 +71,7 @@ Result<PerfData> PerfData::open(const ByteSource& file, uint64_t max_expanded_by
   const auto end =
       for_each_perf_record(file, range, [&](Bytes record) { surveyor.on_record(record); });
   if (!end) return tl::unexpected(end.error());
-  auto table = surveyor.table();
+  auto table = surveyor.take_table();
   if (!table) return tl::unexpected(table.error());
   PerfDataSurvey survey = surveyor.survey();
   survey.end = header->is_cut_off && *end == PerfRecordsEnd::Whole ? PerfRecordsEnd::CutOff : *end;

@@ -36,7 +36,7 @@ struct PerfDataFigures {
 class PerfData {
  public:
   // Reads the header and surveys all records. `file` must outlive this. As read_perf_header(),
-  // for_each_perf_record() and PerfEventTable::create().
+  // for_each_perf_record() and PerfEventTable::check().
   static Result<PerfData> open(const ByteSource& file,
                                uint64_t max_expanded_bytes = kMaxPerfExpanded_bytes);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <asm/perf_regs.h>
 #include <fmt/format.h>
 
 namespace sentry_prof::cli {
@@ -95,12 +96,33 @@ recorder::StoredRunOptions options_of(const PerfData& data, const PerfDataRun& r
   return options;
 }
 
+constexpr uint64_t bit(unsigned number) { return uint64_t{1} << number; }
+
+// Whether these can be registers of this machine, among them those that every walk begins with.
+bool are_own_registers(uint64_t mask) {
+#if defined(__x86_64__)
+  constexpr uint64_t kAll = bit(PERF_REG_X86_64_MAX) - 1;
+  constexpr uint64_t kNeeded = bit(PERF_REG_X86_SP) | bit(PERF_REG_X86_IP);
+#elif defined(__aarch64__)
+  constexpr unsigned kVg = 46;  // PERF_REG_ARM64_VG of Linux 6.1, which perf asks for with SVE
+  constexpr uint64_t kAll = (bit(PERF_REG_ARM64_PC + 1) - 1) | bit(kVg);
+  constexpr uint64_t kNeeded = bit(PERF_REG_ARM64_SP) | bit(PERF_REG_ARM64_PC);
+#else
+#error "sentry-prof knows the registers of x86-64 and aarch64"
+#endif
+  return (mask & ~kAll) == 0 && (mask & kNeeded) == kNeeded;
+}
+
+// A file that was cut off, or of a pipe, need not name its machine: then its registers tell.
 Result<void> check_arch(const PerfData& data) {
   const std::string own = os::read_system_info().architecture;
   const std::string& its = data.header().arch;
-  if (its.empty() || its == own) return {};
+  const bool is_own =
+      its.empty() ? are_own_registers(data.sampled_event().attr.sample_regs_user) : its == own;
+  if (is_own) return {};
   return fail(ErrorCode::Unsupported,
-              fmt::format("recorded on {}: convert it on such a machine, not on {}", its, own));
+              fmt::format("recorded on {}: convert it on such a machine, not on {}",
+                          its.empty() ? "another architecture (its registers say)" : its, own));
 }
 
 }  // namespace

@@ -125,6 +125,13 @@ Result<void> check_arch(const PerfData& data) {
                           its.empty() ? "another architecture (its registers say)" : its, own));
 }
 
+// Chunks that were under way fail like the first one.
+void tell_of_broken_output(recorder::RunFigures& figures) {
+  auto& errors = figures.write_errors;
+  errors.erase(std::unique(errors.begin(), errors.end()), errors.end());
+  figures.notes.emplace_back("nothing can be written any more: what came after was not converted");
+}
+
 }  // namespace
 
 Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfDataRun& run,
@@ -138,7 +145,7 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   auto stored =
       recorder::StoredRun::start(std::move(options), target::make_local_opener(files), sink);
   if (!stored) return tl::unexpected(stored.error());
-  const auto played = data.play(**stored);
+  const auto played = data.play(**stored, [&stored] { return !(*stored)->is_broken(); });
   if (!played) return tl::unexpected(played.error());
   recorder::RunFigures figures =
       (*stored)->finish(std::max(data.survey().last_time_ns, data.survey().first_time_ns),
@@ -149,6 +156,7 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   figures.is_converted = true;
   figures.notes = notes_of(data, *played);
   figures.records_skipped = played->skipped;
+  if ((*stored)->is_broken()) tell_of_broken_output(figures);
   return figures;
 }
 

@@ -9,6 +9,7 @@
 #include "sampling/sampler.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -47,8 +48,11 @@ class PerfData {
 
   // Hands on the events, those of the kernel's own mappings excepted; times never decrease. A
   // record without time gets that of the one before it. A mapping without build id gets the one
-  // that the header has for its path. Io: the file changed meanwhile.
-  Result<PerfDataFigures> play(sampling::EventSink& sink) const;
+  // that the header has for its path. Io: the file changed meanwhile. Stops once
+  // `is_wanted` says false, which is asked before each record.
+  Result<PerfDataFigures> play(
+      sampling::EventSink& sink,
+      const std::function<bool()>& is_wanted = [] { return true; }) const;
 
  private:
   PerfData(const ByteSource& file, PerfDataHeader header, PerfEventTable table,

@@ -46,9 +46,10 @@ bool is_taken_by_reader(uint32_t type) {
 class Player {
  public:
   Player(const PerfDataHeader& header, const PerfEventTable& table, uint64_t first_time_ns,
-         sampling::EventSink& sink)
+         sampling::EventSink& sink, const std::function<bool()>& is_wanted)
       : table_(table),
         sink_(sink),
+        is_wanted_(is_wanted),
         last_time_ns_(first_time_ns),
         order_([this](uint64_t time_ns, size_t event, Bytes record) {
           hand_on(time_ns, event, record);
@@ -57,6 +58,7 @@ class Player {
   }
 
   void on_record(Bytes record) {
+    if (!is_wanted_()) return;
     const sampling::RecordHeader header = sampling::read_record_header(record);
     if (header.type == kPerfFinishedRound) order_.finish_round();
     if (is_event_type(header.type)) {
@@ -71,9 +73,9 @@ class Player {
     if (end != PerfRecordsEnd::Whole) counter_.count_malformed(1);
     figures_.late_records = order_.late_records();
     figures_.stats = counter_.stats();
-    // From Linux 6.1 on perf adds at the end what the events themselves counted as lost, among it the
-    // samples that the kernel told of in the midst of the others. Without, all that is known is how
-    // many records there were, nearly all of them samples.
+    // From Linux 6.1 on perf adds at the end what the events themselves counted as lost, among it
+    // the samples that the kernel told of in the midst of the others. Without, all that is known is
+    // how many records there were, nearly all of them samples.
     const uint64_t samples = lost_samples_ != 0 ? lost_samples_ : lost_records_;
     figures_.stats.lost_samples = samples;
     figures_.stats.lost_records = lost_records_ - std::min(lost_records_, samples);
@@ -98,6 +100,7 @@ class Player {
   }
 
   void hand_on(uint64_t time_ns, size_t event, Bytes record) {
+    if (!is_wanted_()) return;
     last_time_ns_ = std::max(last_time_ns_, time_ns);
     const sampling::RecordHeader header = sampling::read_record_header(record);
     sampling::DecodedRecord decoded = sampling::decode_record(table_.layout_of(event), record);
@@ -141,6 +144,7 @@ class Player {
 
   const PerfEventTable& table_;
   sampling::EventSink& sink_;
+  const std::function<bool()>& is_wanted_;
   uint64_t last_time_ns_;
   PerfRecordOrder order_;
   sampling::RecordCounter counter_;
@@ -152,10 +156,11 @@ class Player {
 
 }  // namespace
 
-Result<PerfDataFigures> PerfData::play(sampling::EventSink& sink) const {
-  Player player(header_, table_, survey_.first_time_ns, sink);
-  const auto end =
-      for_each_perf_record(*file_, range_, [&](Bytes record) { player.on_record(record); });
+Result<PerfDataFigures> PerfData::play(sampling::EventSink& sink,
+                                       const std::function<bool()>& is_wanted) const {
+  Player player(header_, table_, survey_.first_time_ns, sink, is_wanted);
+  const auto end = for_each_perf_record(
+      *file_, range_, [&](Bytes record) { player.on_record(record); }, is_wanted);
   if (!end) return tl::unexpected(end.error());
   return player.finish(survey_.end);
 }

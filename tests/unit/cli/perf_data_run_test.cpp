@@ -4,6 +4,8 @@
 #include "support/catch2.h"
 #include "support/perf_data_builder.h"
 
+#include <algorithm>
+
 using namespace sentry_prof;
 using namespace sentry_prof::test;
 
@@ -36,15 +38,28 @@ PerfDataBuilder file_of(uint64_t registers) {
   return PerfDataBuilder().event(attr, {5});
 }
 
-std::vector<std::byte> sample(uint64_t time_ns) {
-  return RecordBuilder(PERF_RECORD_SAMPLE)
-      .sample_head(5, 1, 1, time_ns, 0)
-      .u64(PERF_SAMPLE_REGS_ABI_64)
-      .zeros(8 * kRegisters)
-      .u64(8)
-      .u64(0x2000)
-      .u64(8)
+constexpr uint64_t kCode = 0x10'0000;
+
+std::vector<std::byte> mapping_of_code(uint64_t time_ns) {
+  return RecordBuilder(PERF_RECORD_MMAP2)
+      .u32(1)
+      .u32(1)
+      .u64(kCode)
+      .u64(0x1000)
+      .u64(0)
+      .zeros(24)
+      .u32(5)
+      .u32(2)
+      .string("/nowhere/program")
+      .trailer(1, 1, time_ns, 0, 5)
       .build();
+}
+
+std::vector<std::byte> sample(uint64_t time_ns) {
+  RecordBuilder record(PERF_RECORD_SAMPLE);
+  record.sample_head(5, 1, 1, time_ns, 0).u64(PERF_SAMPLE_REGS_ABI_64);
+  for (size_t i = 0; i < kRegisters; ++i) record.u64(kCode);
+  return record.u64(8).u64(0x2000).u64(8).build();
 }
 
 std::vector<std::byte> arch_feature(std::string_view arch) {
@@ -83,4 +98,26 @@ TEST_CASE("a machine that is named is believed") {
   const auto refused = convert(file.file(), sink);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("riscv64") != std::string::npos);
+}
+
+TEST_CASE("a closed output ends it and is told once") {
+  auto builder = file_of(kOwnRegisters);
+  constexpr int kChunks = 500;
+  builder.record(mapping_of_code(1'000'000'000));
+  for (uint64_t i = 0; i < 10 * kChunks; ++i) {
+    builder.record(sample(1'000'000'000 + 100'000 * i));
+    if (i % 10 == 0) builder.record(finished_round());
+  }
+  FakeSink open;
+  REQUIRE(convert(builder.file(), open));
+  REQUIRE(open.writes > kChunks / 2);
+  FakeSink closed;
+  closed.is_closed = true;
+  const auto figures = convert(builder.file(), closed);
+  REQUIRE(figures);
+  CHECK(closed.writes < kChunks / 10);
+  CHECK(figures->write_errors.size() == 1);
+  CHECK(std::count_if(figures->notes.begin(), figures->notes.end(), [](const std::string& note) {
+          return note.find("not converted") != std::string::npos;
+        }) == 1);
 }

@@ -99,6 +99,24 @@ TEST_CASE("events come in order of time, and the survey knows the first and the 
   CHECK(played.figures.late_records == 0);
 }
 
+TEST_CASE("playing stops once nothing more is wanted") {
+  const auto file = one_event()
+                        .record(stack_sample(5, 1, 300))
+                        .record(stack_sample(5, 2, 400))
+                        .record(finished_round())
+                        .record(stack_sample(5, 3, 500))
+                        .record(finished_round())
+                        .record(stack_sample(5, 4, 600))
+                        .file();
+  const auto data = PerfData::open(file);
+  REQUIRE(data);
+  KeepingSink sink;
+  const auto figures = data->play(sink, [&sink] { return sink.sample_tids.empty(); });
+  REQUIRE(figures);
+  CHECK(sink.sample_tids == Tids{1});
+  CHECK(figures->stats.sample_records == 1);
+}
+
 TEST_CASE("what perf wrote itself has no time and comes where it stands") {
   const Played played = play(one_event()
                                  .record(comm(0, 1, 0, "synthesized"))

@@ -52,6 +52,16 @@ sampling::SamplerSetup setup_of(const PerfData& data) {
   return setup;
 }
 
+// perf writes what it knows of the clock behind the records; into a pipe, before them.
+std::string note_of_clock(const formats::PerfDataHeader& header) {
+  const std::string taken = "its end is taken to be when the file was last changed";
+  if (header.is_cut_off) {
+    return "when it was recorded would stand behind the cut, if at all: " + taken;
+  }
+  return "the file does not say when it was recorded: " + taken +
+         " (perf record -k CLOCK_MONOTONIC says it)";
+}
+
 std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataFigures& figures) {
   std::vector<std::string> notes;
   if (figures.stats.sample_records == 0) {
@@ -63,11 +73,7 @@ std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataF
   if (data.survey().end == formats::PerfRecordsEnd::Malformed) {
     notes.push_back("the file is damaged: what stands before the damage was taken");
   }
-  if (!data.header().clock) {
-    notes.push_back(
-        "the file does not say when it was recorded: its end is taken to be when the file was "
-        "last changed (perf record -k CLOCK_MONOTONIC says it)");
-  }
+  if (!data.header().clock) notes.push_back(note_of_clock(data.header()));
   if (!has_switches(data)) {
     notes.push_back("recorded without --switch-events: sleeping is drawn as work");
   }

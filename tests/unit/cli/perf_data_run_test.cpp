@@ -79,6 +79,12 @@ Result<recorder::RunFigures> convert(const ByteSource& file, recorder::ChunkSink
   return cli::convert_perf_data(*data, run, sink);
 }
 
+bool has_note(const recorder::RunFigures& figures, std::string_view words) {
+  return std::any_of(figures.notes.begin(), figures.notes.end(), [&](const std::string& note) {
+    return note.find(words) != std::string::npos;
+  });
+}
+
 }  // namespace
 
 TEST_CASE("where no machine is named, the registers tell whether it was one like this") {
@@ -100,6 +106,19 @@ TEST_CASE("a machine that is named is believed") {
   CHECK(refused.error().message.find("riscv64") != std::string::npos);
 }
 
+TEST_CASE("a file that is cut off is not told to have been recorded without a clock") {
+  FakeSink sink;
+  std::vector<std::byte> bytes = file_of(kOwnRegisters).record(sample(100)).bytes();
+  const auto whole = convert(MemoryByteSource(bytes), sink);
+  REQUIRE(whole);
+  CHECK(has_note(*whole, "-k CLOCK_MONOTONIC"));
+  bytes.pop_back();
+  const auto cut = convert(MemoryByteSource(bytes), sink);
+  REQUIRE(cut);
+  CHECK(has_note(*cut, "behind the cut"));
+  CHECK_FALSE(has_note(*cut, "-k CLOCK_MONOTONIC"));
+}
+
 TEST_CASE("a closed output ends it and is told once") {
   auto builder = file_of(kOwnRegisters);
   constexpr int kChunks = 500;
@@ -117,7 +136,5 @@ TEST_CASE("a closed output ends it and is told once") {
   REQUIRE(figures);
   CHECK(closed.writes < kChunks / 10);
   CHECK(figures->write_errors.size() == 1);
-  CHECK(std::count_if(figures->notes.begin(), figures->notes.end(), [](const std::string& note) {
-          return note.find("not converted") != std::string::npos;
-        }) == 1);
+  CHECK(has_note(*figures, "not converted"));
 }

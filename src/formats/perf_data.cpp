@@ -8,6 +8,41 @@ namespace sentry_prof::formats {
 
 namespace {
 
+// Records that follow each other in the file are of one round of perf's, or of two: seconds.
+constexpr uint64_t kMaxDistance_ns = uint64_t{7} * 24 * 3600 * 1'000'000'000;
+
+// From the first to the last of times each of which is near to the one before or behind it in the
+// file; of all times, if there is no such pair.
+class TimeSpan {
+ public:
+  void add(uint64_t time_ns) {
+    const uint64_t distance_ns =
+        time_ns > previous_ns_ ? time_ns - previous_ns_ : previous_ns_ - time_ns;
+    if (previous_ns_ != 0 && distance_ns <= kMaxDistance_ns) {
+      near_.widen(previous_ns_);
+      near_.widen(time_ns);
+    }
+    all_.widen(time_ns);
+    previous_ns_ = time_ns;
+  }
+  uint64_t first_ns() const { return span().first_ns; }
+  uint64_t last_ns() const { return span().last_ns; }
+
+ private:
+  struct Span {
+    uint64_t first_ns = 0;  // 0: of nothing
+    uint64_t last_ns = 0;
+    void widen(uint64_t time_ns) {
+      first_ns = first_ns == 0 ? time_ns : std::min(first_ns, time_ns);
+      last_ns = std::max(last_ns, time_ns);
+    }
+  };
+  const Span& span() const { return near_.first_ns != 0 ? near_ : all_; }
+
+  Span near_, all_;
+  uint64_t previous_ns_ = 0;
+};
+
 // The first reading: what pipes tell of the file between its records, and the limits of time.
 class Surveyor {
  public:
@@ -22,7 +57,12 @@ class Surveyor {
     if (type < kFirstPerfUserRecord) on_kernel_record(type, record);
   }
 
-  PerfDataSurvey survey() const { return survey_; }
+  PerfDataSurvey survey() const {
+    PerfDataSurvey survey = survey_;
+    survey.first_time_ns = times_.first_ns();
+    survey.last_time_ns = times_.last_ns();
+    return survey;
+  }
   // Of all events that the file tells of.
   Result<PerfEventTable> take_table() {
     complete_table();
@@ -41,11 +81,7 @@ class Surveyor {
     if (!table_.is_usable()) return;
     const size_t event = table_.event_of(record);
     const uint64_t time_ns = table_.time_of(event, record);
-    if (is_perf_time(time_ns)) {
-      const bool is_first = survey_.first_time_ns == 0;
-      survey_.first_time_ns = is_first ? time_ns : std::min(survey_.first_time_ns, time_ns);
-      survey_.last_time_ns = std::max(survey_.last_time_ns, time_ns);
-    }
+    if (is_perf_time(time_ns)) times_.add(time_ns);
     const bool is_sample = type == PERF_RECORD_SAMPLE && event == table_.sampled_event();
     if (is_sample && survey_.main_pid == 0) survey_.main_pid = pid_of(event, record);
   }
@@ -57,7 +93,8 @@ class Surveyor {
   }
 
   PerfDataHeader& header_;
-  PerfDataSurvey survey_;
+  PerfDataSurvey survey_;  // but for the times
+  TimeSpan times_;
   PerfEventTable table_;
 };
 

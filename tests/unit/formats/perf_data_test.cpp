@@ -99,6 +99,27 @@ TEST_CASE("events come in order of time, and the survey knows the first and the 
   CHECK(played.figures.late_records == 0);
 }
 
+TEST_CASE("one damaged time does not ruin the others") {
+  constexpr uint64_t kNow_ns = 30'000'000'000'000'000;  // a year up
+  for (const uint64_t damaged : {uint64_t{1}, uint64_t{1} << 62}) {
+    for (const uint64_t place : {0, 2, 4}) {
+      auto builder = one_event();
+      for (uint64_t i = 0; i < 5; ++i) {
+        builder.record(
+            stack_sample(5, static_cast<uint32_t>(i + 1), i == place ? damaged : kNow_ns + i));
+        builder.record(finished_round());
+      }
+      const Played played = play(builder.file());
+      CHECK(played.survey.last_time_ns - played.survey.first_time_ns < 5);
+      CHECK(played.sink.times.front() >= kNow_ns);
+      CHECK(played.sink.times.back() < kNow_ns + 5);
+      CHECK(played.sink.sample_tids.size() == 4);
+      CHECK(played.figures.stats.undecodable_samples == 1);
+      CHECK(played.figures.late_records == 0);
+    }
+  }
+}
+
 TEST_CASE("playing stops once nothing more is wanted") {
   const auto file = one_event()
                         .record(stack_sample(5, 1, 300))

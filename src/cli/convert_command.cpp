@@ -19,6 +19,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/stat.h>
+
 namespace sentry_prof::cli {
 
 namespace {
@@ -31,22 +33,40 @@ bool begins_as_perf_data(const ByteSource& file) {
          formats::is_perf_data({head.data(), head.size()});
 }
 
+tl::unexpected<Error> refuse(const std::string& why) { return fail(ErrorCode::Unsupported, why); }
+
+// The next step for what is no regular file.
+tl::unexpected<Error> refuse_kind(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
+    return refuse(path +
+                  ": is a directory, not a file (those of 'perf record --threads' cannot be "
+                  "converted)");
+  }
+  if (S_ISFIFO(status.st_mode)) {
+    return refuse(path +
+                  ": is a pipe, not a file, and it is read twice. Keep what comes out of "
+                  "it first: cat " +
+                  path + " > perf.data");
+  }
+  return refuse(path + ": not a regular file");
+}
+
 // It is read twice, at any place.
 Result<InputBytes> open_input(const std::string& path) {
   if (path == "-") {
-    return fail(ErrorCode::Unsupported,
-                "standard input cannot be converted: it is read twice. Give a file");
+    return refuse(
+        "standard input cannot be converted: it is read twice. Keep it in a file first: "
+        "cat > perf.data");
   }
   auto file = os::FileByteSource::open(path);
-  if (!file && file.error().code == ErrorCode::Unsupported) {
-    return fail(
-        ErrorCode::Unsupported,
-        file.error().message + " (and a directory of 'perf record --threads' cannot be converted)");
+  if (!file && file.error().code == ErrorCode::Unsupported) return refuse_kind(path);
+  if (!file || begins_as_perf_data(**file)) return file;
+  if ((*file)->size_bytes() == 0) return refuse(path + ": is empty");
+  if ((*file)->size_bytes() < formats::kPerfDataMagic_bytes) {
+    return refuse(path + ": too short for a perf.data file, or cut off");
   }
-  if (!file) return file;
-  if (begins_as_perf_data(**file)) return file;
-  return fail(ErrorCode::Unsupported,
-              path + ": not a perf.data file, which is all that can be converted so far");
+  return refuse(path + ": not a perf.data file, which is all that can be converted so far");
 }
 
 // What is converted must not be replaced by what it is converted to.
@@ -91,18 +111,26 @@ PerfDataRun run_of(const RecordOptions& options, const formats::PerfData& data,
   return run;
 }
 
+// Whether the output's name comes from the process that was recorded.
+bool is_named_by_us(const RecordOptions& options) {
+  return resolve_output(options.output, "perf", 0, options.format) != options.output;
+}
+
+// False after it was told what is wrong.
+bool can_write(const ConvertOptions& options, const std::string& path) {
+  auto ok = check_distinct(options, path);
+  if (ok) ok = check_outputs(options.profile, path);
+  if (!ok) complain(ok.error().message);
+  return ok.has_value();
+}
+
 int convert(const ConvertOptions& options, const formats::PerfData& data,
             const os::FileByteSource& file) {
   const std::string path =
       resolve_output(options.profile.output, "perf", static_cast<int>(data.survey().main_pid),
                      options.profile.format);
   const OutputDirectory directory(options.profile);
-  auto ok = check_distinct(options, path);
-  if (ok) ok = check_outputs(options.profile, path);
-  if (!ok) {
-    complain(ok.error().message);
-    return kInputOutput;
-  }
+  if (is_named_by_us(options.profile) && !can_write(options, path)) return kInputOutput;
   ChunkFiles files(path, options.profile.format);
   const auto figures = convert_perf_data(data, run_of(options.profile, data, file), files);
   if (!figures) {
@@ -127,6 +155,9 @@ int convert_command(ConvertOptions options) {
     complain(file.error().message);
     return exit_code_of(file.error());
   }
+  // Not after minutes of reading, where the name is known now.
+  const RecordOptions& profile = options.profile;
+  if (!is_named_by_us(profile) && !can_write(options, profile.output)) return kInputOutput;
   const auto data = formats::PerfData::open(**file);
   if (!data) {
     complain(options.input + ": " + data.error().message);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <asm/perf_regs.h>
 #include <fmt/format.h>
 
 namespace sentry_prof::cli {
@@ -51,6 +52,16 @@ sampling::SamplerSetup setup_of(const PerfData& data) {
   return setup;
 }
 
+// perf writes what it knows of the clock behind the records; into a pipe, before them.
+std::string note_of_clock(const formats::PerfDataHeader& header) {
+  const std::string taken = "its end is taken to be when the file was last changed";
+  if (header.is_cut_off) {
+    return "when it was recorded would stand behind the cut, if at all: " + taken;
+  }
+  return "the file does not say when it was recorded: " + taken +
+         " (perf record -k CLOCK_MONOTONIC says it)";
+}
+
 std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataFigures& figures) {
   std::vector<std::string> notes;
   if (figures.stats.sample_records == 0) {
@@ -62,11 +73,7 @@ std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataF
   if (data.survey().end == formats::PerfRecordsEnd::Malformed) {
     notes.push_back("the file is damaged: what stands before the damage was taken");
   }
-  if (!data.header().clock) {
-    notes.push_back(
-        "the file does not say when it was recorded: its end is taken to be when the file was "
-        "last changed (perf record -k CLOCK_MONOTONIC says it)");
-  }
+  if (!data.header().clock) notes.push_back(note_of_clock(data.header()));
   if (!has_switches(data)) {
     notes.push_back("recorded without --switch-events: sleeping is drawn as work");
   }
@@ -95,12 +102,40 @@ recorder::StoredRunOptions options_of(const PerfData& data, const PerfDataRun& r
   return options;
 }
 
+constexpr uint64_t bit(unsigned number) { return uint64_t{1} << number; }
+
+// Whether these can be registers of this machine, among them those that every walk begins with.
+bool are_own_registers(uint64_t mask) {
+#if defined(__x86_64__)
+  constexpr uint64_t kAll = bit(PERF_REG_X86_64_MAX) - 1;
+  constexpr uint64_t kNeeded = bit(PERF_REG_X86_SP) | bit(PERF_REG_X86_IP);
+#elif defined(__aarch64__)
+  constexpr unsigned kVg = 46;  // PERF_REG_ARM64_VG of Linux 6.1, which perf asks for with SVE
+  constexpr uint64_t kAll = (bit(PERF_REG_ARM64_PC + 1) - 1) | bit(kVg);
+  constexpr uint64_t kNeeded = bit(PERF_REG_ARM64_SP) | bit(PERF_REG_ARM64_PC);
+#else
+#error "sentry-prof knows the registers of x86-64 and aarch64"
+#endif
+  return (mask & ~kAll) == 0 && (mask & kNeeded) == kNeeded;
+}
+
+// A file that was cut off, or of a pipe, need not name its machine: then its registers tell.
 Result<void> check_arch(const PerfData& data) {
   const std::string own = os::read_system_info().architecture;
   const std::string& its = data.header().arch;
-  if (its.empty() || its == own) return {};
+  const bool is_own =
+      its.empty() ? are_own_registers(data.sampled_event().attr.sample_regs_user) : its == own;
+  if (is_own) return {};
   return fail(ErrorCode::Unsupported,
-              fmt::format("recorded on {}: convert it on such a machine, not on {}", its, own));
+              fmt::format("recorded on {}: convert it on such a machine, not on {}",
+                          its.empty() ? "another architecture (its registers say)" : its, own));
+}
+
+// Chunks that were under way fail like the first one.
+void tell_of_broken_output(recorder::RunFigures& figures) {
+  auto& errors = figures.write_errors;
+  errors.erase(std::unique(errors.begin(), errors.end()), errors.end());
+  figures.notes.emplace_back("nothing can be written any more: what came after was not converted");
 }
 
 }  // namespace
@@ -116,7 +151,7 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   auto stored =
       recorder::StoredRun::start(std::move(options), target::make_local_opener(files), sink);
   if (!stored) return tl::unexpected(stored.error());
-  const auto played = data.play(**stored);
+  const auto played = data.play(**stored, [&stored] { return !(*stored)->is_broken(); });
   if (!played) return tl::unexpected(played.error());
   recorder::RunFigures figures =
       (*stored)->finish(std::max(data.survey().last_time_ns, data.survey().first_time_ns),
@@ -127,6 +162,7 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   figures.is_converted = true;
   figures.notes = notes_of(data, *played);
   figures.records_skipped = played->skipped;
+  if ((*stored)->is_broken()) tell_of_broken_output(figures);
   return figures;
 }
 

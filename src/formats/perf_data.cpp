@@ -2,12 +2,46 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
 namespace sentry_prof::formats {
 
 namespace {
+
+// Records that follow each other in the file are of one round of perf's, or of two: seconds.
+constexpr uint64_t kMaxDistance_ns = uint64_t{7} * 24 * 3600 * 1'000'000'000;
+
+// From the first to the last of times each of which is near to the one before or behind it in the
+// file; of all times, if there is no such pair.
+class TimeSpan {
+ public:
+  void add(uint64_t time_ns) {
+    const uint64_t distance_ns =
+        time_ns > previous_ns_ ? time_ns - previous_ns_ : previous_ns_ - time_ns;
+    if (previous_ns_ != 0 && distance_ns <= kMaxDistance_ns) {
+      near_.widen(previous_ns_);
+      near_.widen(time_ns);
+    }
+    all_.widen(time_ns);
+    previous_ns_ = time_ns;
+  }
+  uint64_t first_ns() const { return span().first_ns; }
+  uint64_t last_ns() const { return span().last_ns; }
+
+ private:
+  struct Span {
+    uint64_t first_ns = 0;  // 0: of nothing
+    uint64_t last_ns = 0;
+    void widen(uint64_t time_ns) {
+      first_ns = first_ns == 0 ? time_ns : std::min(first_ns, time_ns);
+      last_ns = std::max(last_ns, time_ns);
+    }
+  };
+  const Span& span() const { return near_.first_ns != 0 ? near_ : all_; }
+
+  Span near_, all_;
+  uint64_t previous_ns_ = 0;
+};
 
 // The first reading: what pipes tell of the file between its records, and the limits of time.
 class Surveyor {
@@ -23,45 +57,45 @@ class Surveyor {
     if (type < kFirstPerfUserRecord) on_kernel_record(type, record);
   }
 
-  PerfDataSurvey survey() const { return survey_; }
+  PerfDataSurvey survey() const {
+    PerfDataSurvey survey = survey_;
+    survey.first_time_ns = times_.first_ns();
+    survey.last_time_ns = times_.last_ns();
+    return survey;
+  }
   // Of all events that the file tells of.
-  Result<PerfEventTable> table() {
-    make_table();
-    return *table_;
+  Result<PerfEventTable> take_table() {
+    complete_table();
+    if (auto ok = table_.check(); !ok) return tl::unexpected(std::move(ok.error()));
+    return std::move(table_);
   }
 
  private:
-  void make_table() {
-    if (table_ && events_in_table_ == header_.events.size()) return;
-    events_in_table_ = header_.events.size();
-    table_ = PerfEventTable::create(header_.events);
+  // Only those that came since: pipes may tell of an event between any two records.
+  void complete_table() {
+    while (table_.size() < header_.events.size()) table_.add(header_.events[table_.size()]);
   }
 
   void on_kernel_record(uint32_t type, Bytes record) {
-    make_table();
-    const Result<PerfEventTable>& table = *table_;
-    if (!table) return;
-    const size_t event = table->event_of(record);
-    const uint64_t time_ns = table->time_of(event, record);
-    if (is_perf_time(time_ns)) {
-      const bool is_first = survey_.first_time_ns == 0;
-      survey_.first_time_ns = is_first ? time_ns : std::min(survey_.first_time_ns, time_ns);
-      survey_.last_time_ns = std::max(survey_.last_time_ns, time_ns);
-    }
-    const bool is_sample = type == PERF_RECORD_SAMPLE && event == table->sampled_event();
-    if (is_sample && survey_.main_pid == 0) survey_.main_pid = pid_of(*table, event, record);
+    complete_table();
+    if (!table_.is_usable()) return;
+    const size_t event = table_.event_of(record);
+    const uint64_t time_ns = table_.time_of(event, record);
+    if (is_perf_time(time_ns)) times_.add(time_ns);
+    const bool is_sample = type == PERF_RECORD_SAMPLE && event == table_.sampled_event();
+    if (is_sample && survey_.main_pid == 0) survey_.main_pid = pid_of(event, record);
   }
 
-  static uint32_t pid_of(const PerfEventTable& table, size_t event, Bytes sample) {
+  uint32_t pid_of(size_t event, Bytes sample) const {
     ByteReader in(sample, std::endian::native);
-    in.skip(table.layout_of(event).sample_tid_offset());
+    in.skip(table_.layout_of(event).sample_tid_offset());
     return in.u32();
   }
 
   PerfDataHeader& header_;
-  PerfDataSurvey survey_;
-  std::optional<Result<PerfEventTable>> table_;
-  size_t events_in_table_ = 0;
+  PerfDataSurvey survey_;  // but for the times
+  TimeSpan times_;
+  PerfEventTable table_;
 };
 
 }  // namespace
@@ -74,7 +108,7 @@ Result<PerfData> PerfData::open(const ByteSource& file, uint64_t max_expanded_by
   const auto end =
       for_each_perf_record(file, range, [&](Bytes record) { surveyor.on_record(record); });
   if (!end) return tl::unexpected(end.error());
-  auto table = surveyor.table();
+  auto table = surveyor.take_table();
   if (!table) return tl::unexpected(table.error());
   PerfDataSurvey survey = surveyor.survey();
   survey.end = header->is_cut_off && *end == PerfRecordsEnd::Whole ? PerfRecordsEnd::CutOff : *end;

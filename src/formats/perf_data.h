@@ -9,6 +9,7 @@
 #include "sampling/sampler.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -16,7 +17,9 @@ namespace sentry_prof::formats {
 
 // What a first reading of all records tells.
 struct PerfDataSurvey {
-  uint64_t first_time_ns = 0;  // on the clock of the records; 0: no record has a time
+  // On the clock of the records; 0: no record has a time. Times that no neighbour in the file
+  // comes near do not count: one damaged time must not make a recording of centuries.
+  uint64_t first_time_ns = 0;
   uint64_t last_time_ns = 0;
   uint32_t main_pid = 0;  // of the first sample outside the idle task; 0: no sample
   PerfRecordsEnd end = PerfRecordsEnd::Whole;
@@ -36,7 +39,7 @@ struct PerfDataFigures {
 class PerfData {
  public:
   // Reads the header and surveys all records. `file` must outlive this. As read_perf_header(),
-  // for_each_perf_record() and PerfEventTable::create().
+  // for_each_perf_record() and PerfEventTable::check().
   static Result<PerfData> open(const ByteSource& file,
                                uint64_t max_expanded_bytes = kMaxPerfExpanded_bytes);
 
@@ -46,9 +49,13 @@ class PerfData {
   const PerfEvent& sampled_event() const { return header_.events[table_.sampled_event()]; }
 
   // Hands on the events, those of the kernel's own mappings excepted; times never decrease. A
-  // record without time gets that of the one before it. A mapping without build id gets the one
-  // that the header has for its path. Io: the file changed meanwhile.
-  Result<PerfDataFigures> play(sampling::EventSink& sink) const;
+  // record without time gets that of the one before it; one with a time outside the survey's is
+  // handed on as undecodable. A mapping without build id gets the one that the header has for its
+  // path. Stops once `is_wanted`, which is asked before each record, says false. Io: the file
+  // changed meanwhile.
+  Result<PerfDataFigures> play(
+      sampling::EventSink& sink,
+      const std::function<bool()>& is_wanted = [] { return true; }) const;
 
  private:
   PerfData(const ByteSource& file, PerfDataHeader header, PerfEventTable table,

@@ -216,7 +216,7 @@ bool is_perf_data(std::string_view head) {
 
 Result<PerfDataHeader> read_perf_header(const ByteSource& file) {
   const auto head = read_part(file, {0, kPipeHeader_bytes}, kPipeHeader_bytes);
-  if (!head) return fail(ErrorCode::Malformed, "not a perf.data file: too short");
+  if (!head) return fail(ErrorCode::Malformed, "the perf.data header is cut off");
   const std::string_view magic = as_text(*head).substr(0, kPerfDataMagic_bytes);
   if (!is_perf_data(magic)) return fail(ErrorCode::Malformed, "not a perf.data file");
   if (magic != kPerfDataMagic) {

@@ -18,6 +18,10 @@ class PerfRecordOrder {
   using Deliver = std::function<void(uint64_t time_ns, size_t event, Bytes record)>;
   // Rounds of a machine with hundreds of CPUs. A file without marks is sorted within so much.
   static constexpr size_t kMaxHeld_bytes = size_t{256} << 20;
+  // What a held record takes besides its bytes: an entry of the heap, which doubles when it grows,
+  // and what the allocator adds. Each has memory of its own size: buffers that went from large
+  // records to small ones would take more than is counted.
+  static constexpr size_t kHeld_bytes = 128;
 
   explicit PerfRecordOrder(Deliver deliver, size_t max_held_bytes = kMaxHeld_bytes)
       : deliver_(std::move(deliver)), max_held_bytes_(max_held_bytes) {}
@@ -44,7 +48,6 @@ class PerfRecordOrder {
   Deliver deliver_;
   size_t max_held_bytes_;
   std::vector<Held> heap_;  // the oldest first
-  std::vector<std::vector<std::byte>> spare_;
   size_t held_bytes_ = 0;
   uint64_t serials_ = 0;
   uint64_t youngest_ns_ = 0;   // that was added

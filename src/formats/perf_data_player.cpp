@@ -45,11 +45,13 @@ bool is_taken_by_reader(uint32_t type) {
 
 class Player {
  public:
-  Player(const PerfDataHeader& header, const PerfEventTable& table, uint64_t first_time_ns,
-         sampling::EventSink& sink)
+  Player(const PerfDataHeader& header, const PerfEventTable& table, const PerfDataSurvey& survey,
+         sampling::EventSink& sink, const std::function<bool()>& is_wanted)
       : table_(table),
         sink_(sink),
-        last_time_ns_(first_time_ns),
+        is_wanted_(is_wanted),
+        survey_(survey),
+        last_time_ns_(survey.first_time_ns),
         order_([this](uint64_t time_ns, size_t event, Bytes record) {
           hand_on(time_ns, event, record);
         }) {
@@ -57,6 +59,7 @@ class Player {
   }
 
   void on_record(Bytes record) {
+    if (!is_wanted_()) return;
     const sampling::RecordHeader header = sampling::read_record_header(record);
     if (header.type == kPerfFinishedRound) order_.finish_round();
     if (is_event_type(header.type)) {
@@ -71,9 +74,9 @@ class Player {
     if (end != PerfRecordsEnd::Whole) counter_.count_malformed(1);
     figures_.late_records = order_.late_records();
     figures_.stats = counter_.stats();
-    // From Linux 6.1 on perf adds at the end what the events themselves counted as lost, among it the
-    // samples that the kernel told of in the midst of the others. Without, all that is known is how
-    // many records there were, nearly all of them samples.
+    // From Linux 6.1 on perf adds at the end what the events themselves counted as lost, among it
+    // the samples that the kernel told of in the midst of the others. Without, all that is known is
+    // how many records there were, nearly all of them samples.
     const uint64_t samples = lost_samples_ != 0 ? lost_samples_ : lost_records_;
     figures_.stats.lost_samples = samples;
     figures_.stats.lost_records = lost_records_ - std::min(lost_records_, samples);
@@ -89,7 +92,9 @@ class Player {
       return;
     }
     const uint64_t time_ns = table_.time_of(event, record);
-    if (is_perf_time(time_ns)) {
+    if (is_damaged(time_ns)) {
+      hand_on(last_time_ns_, event, record, true);
+    } else if (is_perf_time(time_ns)) {
       order_.add(time_ns, event, record);
     } else {
       // What perf wrote itself: the state at the beginning, or a sum at the end.
@@ -97,13 +102,20 @@ class Player {
     }
   }
 
-  void hand_on(uint64_t time_ns, size_t event, Bytes record) {
+  // One such time would end the order: what comes after it is all younger, or all older.
+  bool is_damaged(uint64_t time_ns) const {
+    return is_perf_time(time_ns) &&
+           (time_ns < survey_.first_time_ns || time_ns > survey_.last_time_ns);
+  }
+
+  void hand_on(uint64_t time_ns, size_t event, Bytes record, bool is_damaged = false) {
+    if (!is_wanted_()) return;
     last_time_ns_ = std::max(last_time_ns_, time_ns);
     const sampling::RecordHeader header = sampling::read_record_header(record);
     sampling::DecodedRecord decoded = sampling::decode_record(table_.layout_of(event), record);
     const bool is_of_nobody =
         header.type == PERF_RECORD_SAMPLE && event == PerfEventTable::kUnknown;
-    if (is_of_nobody) decoded.event.body = sampling::UndecodableEvent{header.type};
+    if (is_of_nobody || is_damaged) decoded.event.body = sampling::UndecodableEvent{header.type};
     decoded.event.time_ns = last_time_ns_;
     counter_.count(header, decoded);
     counter_.count_fate(decoded, RecordFate::HandedOn);
@@ -141,6 +153,8 @@ class Player {
 
   const PerfEventTable& table_;
   sampling::EventSink& sink_;
+  const std::function<bool()>& is_wanted_;
+  const PerfDataSurvey& survey_;
   uint64_t last_time_ns_;
   PerfRecordOrder order_;
   sampling::RecordCounter counter_;
@@ -152,10 +166,11 @@ class Player {
 
 }  // namespace
 
-Result<PerfDataFigures> PerfData::play(sampling::EventSink& sink) const {
-  Player player(header_, table_, survey_.first_time_ns, sink);
-  const auto end =
-      for_each_perf_record(*file_, range_, [&](Bytes record) { player.on_record(record); });
+Result<PerfDataFigures> PerfData::play(sampling::EventSink& sink,
+                                       const std::function<bool()>& is_wanted) const {
+  Player player(header_, table_, survey_, sink, is_wanted);
+  const auto end = for_each_perf_record(
+      *file_, range_, [&](Bytes record) { player.on_record(record); }, is_wanted);
   if (!end) return tl::unexpected(end.error());
   return player.finish(survey_.end);
 }

@@ -12,8 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
 namespace sentry_prof::formats {
 
 namespace {
@@ -58,17 +56,18 @@ class RecordReader {
         expanded_left_(range.max_expanded_bytes),
         expanded_records_(visit) {}
 
-  Result<PerfRecordsEnd> run() {
+  Result<PerfRecordsEnd> run(const std::function<bool()>& goes_on) {
     while (next_ < end_) {
+      if (!goes_on()) return PerfRecordsEnd::Whole;
       if (!fill(sampling::RecordHeader::kSizeBytes)) return PerfRecordsEnd::CutOff;
       if (is_unreadable_) return fail(ErrorCode::Io, "the file cannot be read");
       const size_t size_bytes = sampling::read_record_header(window()).size_bytes;
       if (size_bytes < sampling::RecordHeader::kSizeBytes) return PerfRecordsEnd::Malformed;
       if (!fill(size_bytes)) return PerfRecordsEnd::CutOff;
       if (is_unreadable_) return fail(ErrorCode::Io, "the file cannot be read");
-      const auto goes_on = take(window().first(size_bytes));
-      if (!goes_on) return tl::unexpected(goes_on.error());
-      if (!*goes_on) return PerfRecordsEnd::Malformed;
+      const auto taken = take(window().first(size_bytes));
+      if (!taken) return tl::unexpected(taken.error());
+      if (!*taken) return PerfRecordsEnd::Malformed;
     }
     const bool is_cut = next_ > end_ || expanded_records_.is_inside_record();
     return is_cut ? PerfRecordsEnd::CutOff : PerfRecordsEnd::Whole;
@@ -192,14 +191,15 @@ std::string name_of_perf_record(uint32_t type) {
   if (type > 0 && type < kKernelNames.size()) return std::string(kKernelNames[type]);
   const uint32_t own = type - kFirstPerfUserRecord;
   if (type >= kFirstPerfUserRecord && own < kUserNames.size()) return std::string(kUserNames[own]);
-  return fmt::format("type {}", type);
+  return "unknown";
 }
 
 Result<PerfRecordsEnd> for_each_perf_record(const ByteSource& file, const PerfRecordRange& range,
-                                            const std::function<void(Bytes)>& visit) {
+                                            const std::function<void(Bytes)>& visit,
+                                            const std::function<bool()>& goes_on) {
   if (range.offset > file.size_bytes())
     return fail(ErrorCode::Malformed, "records outside the file");
-  return RecordReader(file, range, visit).run();
+  return RecordReader(file, range, visit).run(goes_on);
 }
 
 }  // namespace sentry_prof::formats

@@ -26,7 +26,7 @@ enum PerfUserRecord : uint32_t {
 };
 inline constexpr uint32_t kFirstPerfUserRecord = 64;
 
-// "KSYMBOL", "THREAD_MAP"; "type 99" for what is not known.
+// "KSYMBOL", "THREAD_MAP"; "unknown" for all others, of which a file may hold billions.
 std::string name_of_perf_record(uint32_t type);
 
 // What is read and expanded at most: sixteen hours of one busy CPU at 1000 samples of 64 KiB a
@@ -49,8 +49,10 @@ enum class PerfRecordsEnd : uint8_t {
 // Calls `visit` with each record, whole, in the order of the file; those of compressed ones are
 // visited in their place, they themselves are not. The bytes hold until `visit` returns. Io if the
 // file cannot be read; LimitExceeded beyond `max_expanded_bytes`. Memory: below 2 MiB, and what
-// zstd takes (compress/expander.h).
-Result<PerfRecordsEnd> for_each_perf_record(const ByteSource& file, const PerfRecordRange& range,
-                                            const std::function<void(Bytes)>& visit);
+// zstd takes (compress/expander.h). Ends early, as if all were read, once `goes_on` says false: it
+// is asked before each record, the compressed ones counted as one.
+Result<PerfRecordsEnd> for_each_perf_record(
+    const ByteSource& file, const PerfRecordRange& range, const std::function<void(Bytes)>& visit,
+    const std::function<bool()>& goes_on = [] { return true; });
 
 }  // namespace sentry_prof::formats

@@ -1,8 +1,6 @@
 #include "formats/perf_event_table.h"
 
-#include <algorithm>
 #include <cstring>
-#include <utility>
 
 namespace sentry_prof::formats {
 
@@ -14,12 +12,9 @@ bool has_stacks(const PerfEvent& event) {
   return (event.attr.sample_type & kStackFields) == kStackFields;
 }
 
-tl::unexpected<Error> fail_without_stacks(const std::vector<PerfEvent>& events) {
-  const bool has_chains = std::any_of(events.begin(), events.end(), [](const PerfEvent& event) {
-    return (event.attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
-  });
+tl::unexpected<Error> fail_without_stacks(bool have_chains) {
   return fail(ErrorCode::Unsupported,
-              has_chains
+              have_chains
                   ? "it has call chains only (as of --call-graph fp or lbr), which this "
                     "version does not take. Record with: perf record --call-graph dwarf"
                   : "its samples have no stacks. Record with: perf record --call-graph dwarf");
@@ -42,14 +37,11 @@ uint16_t identifier_from_end(const sampling::RecordLayout& layout) {
   return static_cast<uint16_t>(layout.trailer_bytes() - offset);
 }
 
-// Whether the identifier can be found without knowing the event.
-bool have_one_place_for_ids(const std::vector<sampling::RecordLayout>& layouts) {
-  const sampling::RecordLayout& first = layouts.front();
-  return std::all_of(layouts.begin(), layouts.end(), [&](const sampling::RecordLayout& other) {
-    return other.sample_identifier_offset() == first.sample_identifier_offset() &&
-           identifier_from_end(other) == identifier_from_end(first) &&
-           other.sample_identifier_offset() != sampling::RecordLayout::kAbsent;
-  });
+// Whether the identifier can be found without knowing which of both events it is.
+bool are_ids_in_one_place(const sampling::RecordLayout& a, const sampling::RecordLayout& b) {
+  return a.sample_identifier_offset() == b.sample_identifier_offset() &&
+         identifier_from_end(a) == identifier_from_end(b) &&
+         a.sample_identifier_offset() != sampling::RecordLayout::kAbsent;
 }
 
 uint64_t load_u64(Bytes record, size_t offset) {
@@ -62,26 +54,30 @@ uint64_t load_u64(Bytes record, size_t offset) {
 
 }  // namespace
 
-Result<PerfEventTable> PerfEventTable::create(const std::vector<PerfEvent>& events) {
-  const auto sampled = std::find_if(events.begin(), events.end(), has_stacks);
-  if (sampled == events.end()) return fail_without_stacks(events);
-  PerfEventTable table;
-  table.sampled_ = static_cast<size_t>(sampled - events.begin());
-  for (const PerfEvent& event : events) {
-    auto layout = layout_for(event);
-    if (!layout) {
-      return fail(ErrorCode::Unsupported,
-                  "its event " + event.name + " has " + layout.error().message);
-    }
-    for (const uint64_t id : event.ids) table.event_by_id_.emplace(id, table.layouts_.size());
-    table.layouts_.push_back(*layout);
+void PerfEventTable::add(const PerfEvent& event) {
+  const size_t index = size_++;
+  if (sampled_ == kUnknown && has_stacks(event)) sampled_ = index;
+  if ((event.attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0) have_chains_ = true;
+  if (!problem_.empty()) return;
+  const auto layout = layout_for(event);
+  if (!layout) {
+    problem_ = "its event " + event.name + " has " + layout.error().message;
+    return;
   }
-  if (events.size() > 1 && !have_one_place_for_ids(table.layouts_)) {
+  for (const uint64_t id : event.ids) event_by_id_.emplace(id, index);
+  layouts_.push_back(*layout);
+  if (!are_ids_in_one_place(layouts_.front(), *layout)) have_one_place_for_ids_ = false;
+}
+
+Result<void> PerfEventTable::check() const {
+  if (sampled_ == kUnknown) return fail_without_stacks(have_chains_);
+  if (!problem_.empty()) return fail(ErrorCode::Unsupported, problem_);
+  if (!are_told_apart()) {
     return fail(ErrorCode::Unsupported,
                 "its records do not tell their events apart. Record one event: perf record -e "
                 "cpu-clock --call-graph dwarf");
   }
-  return table;
+  return {};
 }
 
 size_t PerfEventTable::event_of(Bytes record) const {

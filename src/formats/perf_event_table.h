@@ -5,7 +5,8 @@
 #include "sampling/record_decoder.h"
 
 #include <cstdint>
-#include <unordered_map>
+#include <map>
+#include <string>
 #include <vector>
 
 namespace sentry_prof::formats {
@@ -16,9 +17,15 @@ constexpr bool is_perf_time(uint64_t time_ns) { return time_ns != 0 && time_ns <
 
 class PerfEventTable {
  public:
-  // Unsupported, with the next step: no event has user registers and stacks; records do not tell
-  // their events apart; samples without thread or time.
-  static Result<PerfEventTable> create(const std::vector<PerfEvent>& events);
+  // One event more. Takes time for its ids only.
+  void add(const PerfEvent& event);
+  // Whether records can be read with the events so far. Unsupported, with the next step: no event
+  // has user registers and stacks; records do not tell their events apart; samples without thread
+  // or time.
+  Result<void> check() const;
+  bool is_usable() const { return sampled_ != kUnknown && problem_.empty() && are_told_apart(); }
+  // Events that were added.
+  size_t size() const { return size_; }
 
   static constexpr size_t kUnknown = SIZE_MAX;
   // By the identifier in it. Records that perf wrote itself have none: kUnknown.
@@ -33,9 +40,16 @@ class PerfEventTable {
   size_t sampled_event() const { return sampled_; }
 
  private:
+  bool are_told_apart() const { return layouts_.size() <= 1 || have_one_place_for_ids_; }
+
   std::vector<sampling::RecordLayout> layouts_;
-  std::unordered_map<uint64_t, size_t> event_by_id_;
-  size_t sampled_ = 0;
+  // Ordered: the file chooses the ids, and could choose such as fall into one bucket.
+  std::map<uint64_t, size_t> event_by_id_;
+  size_t size_ = 0;
+  size_t sampled_ = kUnknown;
+  bool have_chains_ = false;
+  bool have_one_place_for_ids_ = true;
+  std::string problem_;  // of the first event that cannot be read; those after it do not matter
 };
 
 }  // namespace sentry_prof::formats

@@ -6,6 +6,7 @@
 #include "target/image_files.h"
 #include "target/mapping_kind.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -18,9 +19,24 @@ namespace {
 
 using OpenedFile = Result<std::shared_ptr<const ByteSource>>;
 
-uint64_t changed_unix_ns(const struct stat& status) {
-  return static_cast<uint64_t>(status.st_ctim.tv_sec) * 1'000'000'000 +
-         static_cast<uint64_t>(status.st_ctim.tv_nsec);
+uint64_t to_unix_ns(const struct statx_timestamp& time) {
+  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+// When the file became what it is. Not st_ctime: perf links what it sampled into its cache, which
+// changes that. An inode that was freed and given to another file is told by its birth, where the
+// file system has one: installing sets the time of modification back.
+uint64_t changed_unix_ns(const struct statx& status) {
+  const uint64_t modified_ns = to_unix_ns(status.stx_mtime);
+  if ((status.stx_mask & STATX_BTIME) == 0) return modified_ns;
+  return std::max(modified_ns, to_unix_ns(status.stx_btime));
+}
+
+// As GDB's manual lays out debug files: DIRECTORY/.build-id/XX/YYY.debug.
+bool is_debug_file(const MappingFacts& mapping) {
+  const std::string id = to_hex(mapping.build_id);
+  if (id.size() < 4) return false;
+  return mapping.path.ends_with("/.build-id/" + id.substr(0, 2) + '/' + id.substr(2) + ".debug");
 }
 
 class LocalOpener final : public ImageOpener {
@@ -39,8 +55,9 @@ class LocalOpener final : public ImageOpener {
     return copy ? std::move(copy) : std::move(file);
   }
 
-  // After another file was found in the mapping's place.
+  // After another file was found in the mapping's place; or a debug file, which was never mapped.
   OpenedFile open_by_path(const MappingFacts& mapping) override {
+    if (is_debug_file(mapping)) return open_debug_file(mapping);
     const bool is_vdso = kind_of_mapping(mapping.path) == MappingKind::Vdso;
     if (auto copy = open_cached(mapping, is_vdso ? "vdso" : "elf")) return copy;
     return fail(ErrorCode::NotFound,
@@ -56,6 +73,14 @@ class LocalOpener final : public ImageOpener {
     return own ? std::move(own) : open_cached(mapping, "vdso");
   }
 
+  // perf's cache has some, too (perf buildid-cache --add).
+  OpenedFile open_debug_file(const MappingFacts& mapping) const {
+    auto file = open_named(mapping);
+    if (file) return file;
+    auto copy = open_cached(mapping, "debug");
+    return copy ? std::move(copy) : std::move(file);
+  }
+
   OpenedFile open_named(const MappingFacts& mapping) const {
     const os::Fd found(::open(mapping.path.c_str(), O_PATH | O_CLOEXEC));
     if (!found.is_open()) return os::fail_with_errno(errno, "cannot be opened");
@@ -67,15 +92,20 @@ class LocalOpener final : public ImageOpener {
 
   // Not the device: btrfs and overlayfs tell stat() another one than they tell maps.
   Result<void> check_unchanged(const os::Fd& found, const MappingFacts& mapping) const {
-    struct stat status {};
-    if (::fstat(found.get(), &status) != 0) return os::fail_with_errno(errno, "fstat");
-    if (mapping.inode == 0 || status.st_ino != mapping.inode) {
+    struct statx status {};
+    constexpr unsigned kWanted = STATX_INO | STATX_MTIME | STATX_BTIME;
+    if (::statx(found.get(), "", AT_EMPTY_PATH, kWanted, &status) != 0) {
+      return os::fail_with_errno(errno, "statx");
+    }
+    if (mapping.inode == 0 || status.stx_ino != mapping.inode) {
       return fail(ErrorCode::NotFound,
-                  "another file has that name here, or now, and there is no build id to look for");
+                  "another file has that name here, or now, and the recording has no build id of "
+                  "it (perf record --buildid-all)");
     }
     if (changed_unix_ns(status) > files_.recorded_unix_ns) {
       return fail(ErrorCode::NotFound,
-                  "was changed after the recording began, and there is no build id to tell");
+                  "was changed after the recording began, which has no build id of it (perf record "
+                  "--buildid-all)");
     }
     return {};
   }

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
+
 using namespace sentry_prof::testing;
 
 namespace {
@@ -228,11 +230,21 @@ TEST_CASE("What cannot be converted is refused with a reason", "[convert]") {
   std::ofstream(text) << "{\"version\": \"2\"}";
   check_refused({"convert", text, "-o", out}, 1, "not a perf.data file");
   check_refused({"convert", sentry_prof_path(), "-o", out}, 1, "not a perf.data file");
-  check_refused({"convert", "-", "-o", out}, 1, "Give a file");
-  check_refused({"convert", directory.path(), "-o", out}, 1, "not a regular file");
+  check_refused({"convert", "-", "-o", out}, 1, "cat > perf.data");
+  check_refused({"convert", directory.path(), "-o", out}, 1, "--threads");
+  check_refused({"convert", "/dev/zero", "-o", out}, 1, "not a regular file");
+  const std::string fifo = directory.file("fifo");
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  check_refused({"convert", fifo, "-o", out}, 1, "cat " + fifo);
   check_refused({"convert", directory.file("none"), "-o", out}, 7, "none");
-  std::ofstream(text) << "PERFILE2";
+  std::ofstream(text) << "";
+  check_refused({"convert", text, "-o", out}, 1, "is empty");
+  std::ofstream(text) << "PERF";
   check_refused({"convert", text, "-o", out}, 1, "too short");
+  std::ofstream(text) << "PERFILE2";
+  check_refused({"convert", text, "-o", out}, 1, "header is cut off");
+  // What is wrong with OUT is told before IN is gone through, which may take minutes.
+  check_refused({"convert", text, "-o", directory.file("none/out.json")}, 7, "none");
   CHECK_FALSE(exists(out));
 }
 

@@ -3,6 +3,8 @@
 #include "support/catch2.h"
 #include "support/record_builder.h"
 
+#include <malloc.h>
+
 using namespace sentry_prof;
 using namespace sentry_prof::formats;
 
@@ -21,6 +23,13 @@ struct Delivered {
 
 const std::vector<std::byte> kRecord = test::RecordBuilder(9).zeros(92).build();
 using Times = std::vector<uint64_t>;
+
+#ifdef __GLIBC__
+size_t allocated_bytes() {
+  const auto info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+#endif
 
 }  // namespace
 
@@ -61,7 +70,7 @@ TEST_CASE("a record that is too late gets the time of the one before it, and is 
 
 TEST_CASE("without marks so much is held as is allowed") {
   Delivered delivered;
-  PerfRecordOrder order(delivered.deliver(), 10 * (kRecord.size() + 64));
+  PerfRecordOrder order(delivered.deliver(), 10 * (kRecord.size() + PerfRecordOrder::kHeld_bytes));
   for (uint64_t i = 0; i < 1'000; ++i) order.add(1'000 + (i ^ 3), 0, kRecord);
   CHECK(delivered.times.size() == 990);
   order.finish();
@@ -69,3 +78,20 @@ TEST_CASE("without marks so much is held as is allowed") {
   CHECK(std::is_sorted(delivered.times.begin(), delivered.times.end()));
   CHECK(order.late_records() == 0);
 }
+
+#ifdef __GLIBC__
+TEST_CASE("small records that follow large ones take no more than is counted") {
+  constexpr size_t kLimit_bytes = 1'000'000;
+  const std::vector<std::byte> large = test::RecordBuilder(9).zeros(60'000).build();
+  Delivered delivered;
+  delivered.times.reserve(20'000);
+  delivered.events.reserve(20'000);
+  PerfRecordOrder order(delivered.deliver(), kLimit_bytes);
+  const size_t before_bytes = allocated_bytes();
+  for (uint64_t i = 0; i < 10'000; ++i) {
+    order.add(2 * i, 0, large);
+    order.add(1'000'000 + i, 0, kRecord);
+  }
+  CHECK(allocated_bytes() - before_bytes < 2 * kLimit_bytes);
+}
+#endif

@@ -99,6 +99,45 @@ TEST_CASE("events come in order of time, and the survey knows the first and the 
   CHECK(played.figures.late_records == 0);
 }
 
+TEST_CASE("one damaged time does not ruin the others") {
+  constexpr uint64_t kNow_ns = 30'000'000'000'000'000;  // a year up
+  for (const uint64_t damaged : {uint64_t{1}, uint64_t{1} << 62}) {
+    for (const uint64_t place : {0, 2, 4}) {
+      auto builder = one_event();
+      for (uint64_t i = 0; i < 5; ++i) {
+        builder.record(
+            stack_sample(5, static_cast<uint32_t>(i + 1), i == place ? damaged : kNow_ns + i));
+        builder.record(finished_round());
+      }
+      const Played played = play(builder.file());
+      CHECK(played.survey.last_time_ns - played.survey.first_time_ns < 5);
+      CHECK(played.sink.times.front() >= kNow_ns);
+      CHECK(played.sink.times.back() < kNow_ns + 5);
+      CHECK(played.sink.sample_tids.size() == 4);
+      CHECK(played.figures.stats.undecodable_samples == 1);
+      CHECK(played.figures.late_records == 0);
+    }
+  }
+}
+
+TEST_CASE("playing stops once nothing more is wanted") {
+  const auto file = one_event()
+                        .record(stack_sample(5, 1, 300))
+                        .record(stack_sample(5, 2, 400))
+                        .record(finished_round())
+                        .record(stack_sample(5, 3, 500))
+                        .record(finished_round())
+                        .record(stack_sample(5, 4, 600))
+                        .file();
+  const auto data = PerfData::open(file);
+  REQUIRE(data);
+  KeepingSink sink;
+  const auto figures = data->play(sink, [&sink] { return sink.sample_tids.empty(); });
+  REQUIRE(figures);
+  CHECK(sink.sample_tids == Tids{1});
+  CHECK(figures->stats.sample_records == 1);
+}
+
 TEST_CASE("what perf wrote itself has no time and comes where it stands") {
   const Played played = play(one_event()
                                  .record(comm(0, 1, 0, "synthesized"))
@@ -141,6 +180,24 @@ TEST_CASE("a pipe's events, features and build ids stand in records") {
   CHECK(played.figures.skipped.empty());
 }
 
+TEST_CASE("a pipe may tell of an event between any two records") {
+  const perf_event_attr attr = stack_attr();
+  const std::string_view attr_bytes(reinterpret_cast<const char*>(&attr), sizeof attr);
+  std::vector<std::byte> file = bytes_of("PERFILE2");
+  append_number<uint64_t>(file, 16);
+  for (uint64_t i = 1; i <= 200; ++i) {
+    append(file, RecordBuilder(64).raw(attr_bytes).u64(i).u64(1'000 + i).build());
+    append(file, stack_sample(1'000 + i, static_cast<uint32_t>(i), 100 * i));
+  }
+  append(file, stack_sample(1, 7, 30'000));
+  append(file, stack_sample(999, 8, 30'000));
+  const Played played = play(MemoryByteSource(file));
+  CHECK(played.sink.sample_tids == Tids{1, 7});
+  CHECK(played.figures.samples_of_other_events == 199);
+  CHECK(played.figures.stats.undecodable_samples == 1);  // 999 is nobody's
+  CHECK(played.survey.last_time_ns == 30'000);
+}
+
 TEST_CASE("of several events the first with stacks counts") {
   perf_event_attr other = stack_attr();
   other.sample_type = kSampleType & ~uint64_t{PERF_SAMPLE_STACK_USER};
@@ -177,9 +234,10 @@ TEST_CASE("records that say nothing of stacks are counted by name") {
                .record(RecordBuilder(79).zeros(48).build())
                .record(RecordBuilder(79).zeros(48).build())
                .record(RecordBuilder(4711).zeros(8).build())
+               .record(RecordBuilder(4712).zeros(8).build())
                .file());
   CHECK(played.figures.skipped ==
-        std::map<std::string, uint64_t>{{"KSYMBOL", 1}, {"TIME_CONV", 2}, {"type 4711", 1}});
+        std::map<std::string, uint64_t>{{"KSYMBOL", 1}, {"TIME_CONV", 2}, {"unknown", 2}});
 }
 
 TEST_CASE("what perf sums up at the end is not counted twice as lost") {

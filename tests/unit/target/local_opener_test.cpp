@@ -7,10 +7,13 @@
 #include "target/mapping_kind.h"
 #include "unit/os/scratch.h"
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 using namespace sentry_prof;
@@ -64,6 +67,35 @@ TEST_CASE("without a build id a file is taken by its inode, if it was not change
   CHECK_FALSE(make_local_opener({kLater_ns, ""})->open(mapping_of(path, 0)));
 }
 
+TEST_CASE("a link that perf makes into its cache is no change") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "program";
+  write(path, "12345");
+  const uint64_t recorded_ns = os::unix_ns();
+  // Times of files are those of the kernel's last tick.
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  fs::create_hard_link(path, scratch / "linked");
+  const auto opener = make_local_opener({recorded_ns, ""});
+  const MappingFacts mapping = mapping_of(path, inode_of(path));
+  CHECK(opener->open(mapping));
+  write(path, "54321");
+  const auto refused = opener->open(mapping);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("--buildid-all") != std::string::npos);
+}
+
+TEST_CASE("a file that was installed since is refused, however old it says it is") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "program";
+  write(path, "12345");
+  struct statx status {};
+  REQUIRE(::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME, &status) == 0);
+  if ((status.stx_mask & STATX_BTIME) == 0) return;  // not told by this file system
+  fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  const uint64_t recorded_ns = os::unix_ns() - 3'600'000'000'000;
+  CHECK_FALSE(make_local_opener({recorded_ns, ""})->open(mapping_of(path, inode_of(path))));
+}
+
 TEST_CASE("with a build id, which the store compares, age and inode do not matter") {
   const ScratchDirectory scratch;
   const std::string path = scratch / "program";
@@ -89,6 +121,26 @@ TEST_CASE("a file that is gone, or is another one, is looked for by build id") {
   CHECK_FALSE(make_local_opener({0, ""})->open(mapping));
   mapping.build_id.back() = std::byte{0};
   CHECK_FALSE(opener->open(mapping));
+}
+
+TEST_CASE("a debug file is that very file, or the cache's, never the image itself") {
+  const ScratchDirectory scratch;
+  const std::string cache = scratch / "cache";
+  write(cached(cache, "elf"), "image");
+  const std::string id = to_hex(kBuildId);
+  MappingFacts mapping;
+  mapping.path = scratch / ("debug/.build-id/" + id.substr(0, 2) + '/' + id.substr(2) + ".debug");
+  mapping.build_id = kBuildId;
+  const auto opener = make_local_opener({0, cache});
+  CHECK_FALSE(opener->open_by_path(mapping));
+  write(cached(cache, "debug"), "in the cache");
+  const auto copy = opener->open_by_path(mapping);
+  REQUIRE(copy);
+  CHECK((*copy)->size_bytes() == 12);
+  write(mapping.path, "by name");
+  const auto found = opener->open_by_path(mapping);
+  REQUIRE(found);
+  CHECK((*found)->size_bytes() == 7);
 }
 
 TEST_CASE("a vdso without a build id may be of any kernel") {

@@ -67,9 +67,9 @@ class RecordBuilder {
  private:
   template <typename T>
   RecordBuilder& put(T value) {
-    const size_t at = bytes_.size();
-    bytes_.resize(at + sizeof value);
-    std::memcpy(bytes_.data() + at, &value, sizeof value);
+    std::byte raw[sizeof value];
+    std::memcpy(raw, &value, sizeof raw);
+    for (std::byte byte : raw) bytes_.push_back(byte);  // insert() makes g++ 12 warn, for nothing
     return *this;
   }
 

@@ -53,6 +53,12 @@ struct SampleFigures {
   uint64_t unwind_ns = 0;
   uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
 
+  // Of stacks deeper than they are, completed or not.
+  uint64_t cut_copies() const {
+    return samples_with_live_frames +
+           walk_ends[static_cast<size_t>(unwind::WalkEnd::StackTruncated)];
+  }
+
   uint64_t& loss(Loss which) { return losses[static_cast<size_t>(which)]; }
   uint64_t loss(Loss which) const { return losses[static_cast<size_t>(which)]; }
 };

@@ -25,12 +25,37 @@ namespace {
 // The rings are sized for a quarter of a second of samples, as far as the memory limits allow;
 // their watermark wakes us earlier should they fill faster than in this time.
 constexpr uint64_t kPollInterval_ns = 100'000'000;
+// While most stacks are deeper than their copies the rest is read from the process, as long as it
+// is there: of one that ends soon after, only if that is done sooner.
+constexpr uint64_t kDeepPollInterval_ns = 10'000'000;
+constexpr uint64_t kDeepPhase_ns = 150'000'000;  // longer than kPollInterval_ns
 // The sampler holds back events that the kernel may still be writing; only what is older than this
 // is sure to have been handed on.
 constexpr uint64_t kSettled_ns = 10'000'000;
 // A sample is handed on within kPollInterval_ns and what the merge holds back. Much later the stack
 // that it saw is gone, and each attempt a waste.
 constexpr uint64_t kLatestLiveRead_ns = 500'000'000;
+
+// How long to wait before the rings are looked into again.
+class PollPace {
+ public:
+  uint64_t interval_ns() const { return interval_ns_; }
+
+  // Both counted since the recording began.
+  void on_drained(uint64_t now_ns, uint64_t samples, uint64_t cut_copies) {
+    const bool are_mostly_cut = 2 * (cut_copies - cut_copies_) > samples - samples_;
+    samples_ = samples;
+    cut_copies_ = cut_copies;
+    if (are_mostly_cut) deep_until_ns_ = now_ns + kDeepPhase_ns;
+    interval_ns_ = now_ns < deep_until_ns_ ? kDeepPollInterval_ns : kPollInterval_ns;
+  }
+
+ private:
+  uint64_t interval_ns_ = kPollInterval_ns;
+  uint64_t samples_ = 0;
+  uint64_t cut_copies_ = 0;
+  uint64_t deep_until_ns_ = 0;
+};
 
 // A process that has ended since has no maps any more; its samples say so themselves. But without
 // the right to read maps no sample could be unwound.
@@ -192,12 +217,14 @@ StopReason Recorder::loop(Recording& recording, const Run& run) {
   const uint64_t deadline_ns = options_.duration_s
                                    ? begin_ns_ + static_cast<uint64_t>(*options_.duration_s * 1e9)
                                    : UINT64_MAX;
+  PollPace pace;
   for (;;) {
-    wait_for_events(run, deadline_ns);
+    wait_for_events(run, deadline_ns, pace.interval_ns());
     const auto reason = reason_to_stop(run, deadline_ns);
     if (reason) return *reason;
     const uint64_t now_ns = os::monotonic_ns();
     sampler_.drain(recording, false);
+    pace.on_drained(now_ns, recording.figures().samples, recording.figures().cut_copies());
     recording.on_time(now_ns - kSettled_ns);
     if (options_.raw_log != nullptr) options_.raw_log->on_time(now_ns - kSettled_ns);
     show_progress_({static_cast<double>(now_ns - begin_ns_) / 1e9, recording.figures().samples,
@@ -205,7 +232,7 @@ StopReason Recorder::loop(Recording& recording, const Run& run) {
   }
 }
 
-void Recorder::wait_for_events(const Run& run, uint64_t deadline_ns) const {
+void Recorder::wait_for_events(const Run& run, uint64_t deadline_ns, uint64_t interval_ns) const {
   std::vector<pollfd> entries = {{signal_set_.fd(), POLLIN, 0}};
   for (int fd : run.pidfds) {
     // Of several targets those that have ended stay readable for ever.
@@ -213,8 +240,7 @@ void Recorder::wait_for_events(const Run& run, uint64_t deadline_ns) const {
   }
   for (int fd : sampler_.poll_fds()) entries.push_back({fd, POLLIN, 0});
   const uint64_t now_ns = os::monotonic_ns();
-  const uint64_t wait_ns =
-      deadline_ns <= now_ns ? 0 : std::min(kPollInterval_ns, deadline_ns - now_ns);
+  const uint64_t wait_ns = deadline_ns <= now_ns ? 0 : std::min(interval_ns, deadline_ns - now_ns);
   const timespec timeout{0, static_cast<long>(wait_ns)};
   ::ppoll(entries.data(), entries.size(), &timeout, nullptr);
 }

@@ -81,7 +81,7 @@ class Recorder {
   Result<std::unique_ptr<Run>> prepare();
   RunResult record(Run& run, uint32_t main_pid);
   StopReason loop(Recording& recording, const Run& run);
-  void wait_for_events(const Run& run, uint64_t deadline_ns) const;
+  void wait_for_events(const Run& run, uint64_t deadline_ns, uint64_t interval_ns) const;
   std::optional<StopReason> reason_to_stop(const Run& run, uint64_t deadline_ns);
   std::unique_ptr<target::ImageOpener> make_opener() const;
   void log_session(uint32_t main_pid) const;

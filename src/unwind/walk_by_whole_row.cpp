@@ -1,0 +1,95 @@
+// Frames whose row fits no compact rule: signal frames, expressions, registers other than the usual
+// ones.
+#include "unwind/walker.h"
+
+namespace sentry_prof::unwind {
+namespace {
+
+// From a signal frame up to the code that it interrupted, on the same stack: the red zone and the
+// saved vector state, 11 KiB with AMX. A longer way leads to another stack.
+constexpr uint64_t kSignalFrameReach_bytes = 16u << 10;
+
+// How often one walk may change to another stack over a signal frame. One alternate stack a thread
+// makes one; switches of a coroutine's stack inside a handler are the reason for a few more.
+constexpr unsigned kMaxStackChanges = 8;
+
+}  // namespace
+
+Step Walker::step_by_whole_row(LinkAddress pc) {
+  Row row;
+  const RowStatus status = module_->cfi->row_at(pc, row);
+  if (!spend(row.work)) return ends(WalkEnd::Unsupported);
+  if (status != RowStatus::Found) return step_by_rule(pc, rule_without_row(status, pc, row));
+  if (!cursor_.sp_is_known) {
+    const CompactRule rule = compact_rule_of(row, names_);
+    if (rule.kind == CompactKind::CfaFromSp) return step_by_rule(pc, rule);
+  }
+  return step_over(row);
+}
+
+Step Walker::step_over(const Row& row) {
+  ++stats_.full_rows;
+  trail_.breaks();
+  last_return_ = {};
+  put_cursor_into_registers();
+  const RowResult result =
+      apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);
+  if (!spend(result.work)) return ends(WalkEnd::Unsupported);
+  if (result.outcome != RowOutcome::Stepped) return ends_with(result);
+  return take_registers(result.caller, row.is_signal_frame);
+}
+
+// In the fast walk nothing but the cursor is known, except of the leaf and of what a signal
+// interrupted.
+void Walker::put_cursor_into_registers() {
+  if (mode_ == Mode::Fast && !cursor_.pc_is_exact) registers_ = {};
+  registers_.set(names_.program_counter, cursor_.pc);
+  registers_.set(names_.stack_pointer, cursor_.sp);
+  if (!cursor_.sp_is_known) registers_.forget(names_.stack_pointer);
+  if (cursor_.fp_is_known) {
+    registers_.set(names_.frame_pointer, cursor_.fp);
+  } else {
+    registers_.forget(names_.frame_pointer);
+  }
+}
+
+Step Walker::ends_with(const RowResult& result) {
+  switch (result.outcome) {
+    case RowOutcome::Root:
+      return ends(WalkEnd::Root);
+    case RowOutcome::BadMemory:
+      return ends_outside(result.failed_address);
+    case RowOutcome::UnknownRegister:
+      return ends(WalkEnd::UnknownRegister);
+    case RowOutcome::Unsupported:
+      return ends(WalkEnd::Unsupported);
+    default:
+      return ends(WalkEnd::BadCfi);
+  }
+}
+
+Step Walker::take_registers(const Registers& caller, bool is_over_signal_frame) {
+  const uint64_t sp = caller.get(names_.stack_pointer);
+  if (is_over_signal_frame ? !may_jump_to(sp) : !is_progress(sp)) {
+    return ends(WalkEnd::NoProgress);
+  }
+  if (!is_over_signal_frame && is_nobody(caller.get(names_.program_counter))) {
+    return ends(WalkEnd::Root);
+  }
+  registers_ = caller;
+  cursor_.fp = caller.get(names_.frame_pointer);
+  cursor_.fp_is_known = caller.is_known(names_.frame_pointer);
+  move_to_caller(caller.get(names_.program_counter), sp, FrameOrigin::Cfi);
+  cursor_.pc_is_exact = is_over_signal_frame;
+  return Step::Continues;
+}
+
+// A signal handler may run on a stack of its own (sigaltstack), anywhere. Each change of the
+// stack could go round in circles, so they are counted.
+bool Walker::may_jump_to(uint64_t sp) {
+  if (sp > cursor_.sp && sp - cursor_.sp <= kSignalFrameReach_bytes) return true;
+  has_left_snapshot_ = sp < stack_.begin().value || stack_.is_beyond_end({sp});
+  return ++stack_changes_ <= kMaxStackChanges;
+}
+
+}  // namespace sentry_prof::unwind

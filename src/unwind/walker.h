@@ -1,0 +1,418 @@
+// The walk from frame to frame by compact rules: the path that nearly every frame takes, kept where
+// it can be inlined. What rules cannot say is in walk_by_whole_row.cpp, code without unwind
+// information in walk_without_cfi.cpp.
+#pragma once
+
+#include "unwind/call_site.h"
+#include "unwind/compact_rule.h"
+#include "unwind/full_row.h"
+#include "unwind/walk.h"
+#include "unwind/walk_trail.h"
+
+#include <algorithm>
+#include <bit>
+#include <optional>
+
+namespace sentry_prof::unwind {
+
+// A word this far above the end of the snapshot may still be this stack's, which was cut: a frame
+// seldom exceeds the default size of a stack (8 MiB, RLIMIT_STACK). Farther away is elsewhere.
+inline constexpr uint64_t kStackReach_bytes = 16u << 20;
+
+// A row that fits no compact rule is worked out for every sample, so it has to be cheap. Real ones
+// (PLT entries, signal frames, realigned stacks) take below 1,000.
+inline constexpr uint32_t kMaxUncachedWork = 1u << 14;
+
+// How far above the stack pointer the stack is asked for ahead. Of 0, 1, 2, 3 and 4 KiB this took
+// the least time with stacks that were not in the cache (140, 74, 83, 90, 71 ns a frame without,
+// 75, 55, 49, 69, 55 with the memory of the last walk; bench/unwind_bench.cpp).
+inline constexpr uint64_t kPrefetch_bytes = 2048;
+inline constexpr uint64_t kCacheLine_bytes = 64;
+
+// What is kept of an aarch64 return address, whose upper bits may be a signature (pointer
+// authentication). The kernel gives no mask with a sample (ptrace does: NT_ARM_PAC_MASK), but none
+// is needed: the signature lies above all user addresses, how many bits ever the kernel gives these
+// (36 at the least, 39, 42, 47, 48 or 52: CONFIG_ARM64_VA_BITS), so above all mapped code as well.
+inline uint64_t code_address_mask(const ModuleMap& modules) {
+  constexpr uint64_t kLeastTop = uint64_t{1} << 35;  // 36 bits
+  const uint64_t end = modules.modules().empty() ? 0 : modules.modules().back().end.value;
+  return UINT64_MAX >> std::countl_zero(end | kLeastTop);
+}
+
+// Outcome of one step from a frame to its caller.
+enum class Step : uint8_t { Continues, Ends };
+
+// Fast keeps pc, sp and fp only; Full keeps all registers, at the price of a whole row each frame.
+enum class Mode : uint8_t { Fast, Full };
+
+// The frame at which the walk stands.
+struct Cursor {
+  uint64_t pc = 0;
+  uint64_t sp = 0;
+  uint64_t fp = 0;
+  bool fp_is_known = false;
+  // False behind a frame pointer of aarch64: `sp` is then no more than a lower bound.
+  bool sp_is_known = true;
+  // The leaf, or interrupted by a signal: the pc is the next instruction, not a return address.
+  bool pc_is_exact = false;
+  bool is_leaf = false;
+  FrameOrigin origin = FrameOrigin::Leaf;
+
+  // A call may be a function's last instruction; then the return address belongs to the next one.
+  uint64_t lookup_pc() const { return pc_is_exact ? pc : pc - 1; }
+};
+
+// One walk. Refers to all that it is given.
+class Walker {
+ public:
+  Walker(Arch arch, const Registers& leaf, const StackSnapshot& stack, const ModuleMap& modules,
+         RuleCache& cache, CallSites& call_sites, UnwinderStats& stats,
+         std::span<WalkedFrame> frames, WalkTrail& trail, uint32_t& work_left)
+      : arch_(arch),
+        names_(arch_registers(arch)),
+        address_mask_(arch == Arch::Aarch64 ? code_address_mask(modules) : UINT64_MAX),
+        leaf_(leaf),
+        stack_(stack),
+        modules_(modules),
+        cache_(cache),
+        call_sites_(call_sites),
+        stats_(stats),
+        frames_(frames),
+        trail_(trail),
+        work_left_(work_left) {}
+
+  Walk run(Mode mode) {
+    start(mode);
+    do {
+      if (!enter_frame() || knows_the_rest()) break;
+    } while (step() == Step::Continues);
+    if (end_ == WalkEnd::Root) trail_.is_whole();
+    return walk();
+  }
+
+  // Behind run(): goes on as the thread's last whole walk did.
+  Walk join() {
+    const std::span<const WalkStep> rest = trail_.beyond_same_frame(frames_.size() - frame_count_);
+    if (rest.empty()) return walk();
+    append(rest);
+    for (WalkedFrame& frame : frames_.subspan(frame_count_ - rest.size(), rest.size())) {
+      frame.is_live = false;
+      frame.is_joined = true;
+    }
+    return walk();
+  }
+
+ private:
+  Walk walk() const { return {frames_.first(frame_count_), end_, last_return_}; }
+
+  void start(Mode mode) {
+    mode_ = mode;
+    trail_.restart(mode == Mode::Fast);
+    registers_ = leaf_;
+    cursor_ = {.pc = leaf_.get(names_.program_counter),
+               .sp = leaf_.get(names_.stack_pointer),
+               .fp = leaf_.get(names_.frame_pointer),
+               .fp_is_known = leaf_.is_known(names_.frame_pointer),
+               .pc_is_exact = true,
+               .is_leaf = true};
+  }
+
+  Step ends(WalkEnd end) {
+    end_ = end;
+    return Step::Ends;
+  }
+
+  // Notes the frame at the cursor. False if there is none, or no room for it.
+  bool enter_frame() {
+    module_ = module_at(cursor_.lookup_pc());
+    if (module_ == nullptr) {
+      end_ = WalkEnd::UnmappedPc;
+      return false;
+    }
+    if (frame_count_ == frames_.size()) {
+      end_ = WalkEnd::FrameLimit;
+      return false;
+    }
+    const bool has_image = module_->image != kNoImage;
+    frames_[frame_count_++] = {
+        .image = module_->image,
+        .origin = cursor_.origin,
+        .pc_is_exact = cursor_.pc_is_exact,
+        .is_live = stack_.is_live({last_return_.address}),
+        .pc = has_image ? to_link({cursor_.pc}, module_->bias).value : cursor_.pc};
+    if (!cursor_.pc_is_exact) trail_.enter(frames_[frame_count_ - 1], state());
+    return true;
+  }
+
+  FrameState state() const {
+    return {.pc = cursor_.pc,
+            .sp = cursor_.sp,
+            .fp = cursor_.fp_is_known ? cursor_.fp : 0,
+            .fp_is_known = cursor_.fp_is_known,
+            .sp_is_known = cursor_.sp_is_known};
+  }
+
+  // Whether the thread's last walk came through the frame at the cursor, and nothing has changed
+  // from there outward.
+  bool knows_the_rest() {
+    if (cursor_.pc_is_exact) return false;
+    const std::span<const WalkStep> known =
+        trail_.known_from_here(stack_, frames_.size() - frame_count_);
+    if (known.empty()) return false;
+    append(known.first(known.size() - 1));
+    for (size_t i = 0; i + 1 < known.size(); ++i) {
+      // A frame was found with the word that led to it, its callee's.
+      frames_[frame_count_ - 1 - i].is_live = stack_.is_live({known[i + 1].return_address.address});
+    }
+    stats_.remembered_frames += known.size() - 1;
+    end_ = WalkEnd::Root;
+    return true;
+  }
+
+  // `steps` are outermost first, frames innermost.
+  void append(std::span<const WalkStep> steps) {
+    for (size_t i = steps.size(); i-- > 0;) frames_[frame_count_++] = steps[i].frame;
+  }
+
+  // Neighbouring frames are mostly of one module.
+  const Module* module_at(uint64_t pc) {
+    if (last_module_ != nullptr && pc >= last_module_->begin.value &&
+        pc < last_module_->end.value) {
+      return last_module_;
+    }
+    const Module* found = modules_.find({pc});
+    if (found != nullptr) last_module_ = found;
+    return found;
+  }
+
+  Step step() {
+    if (module_->cfi == nullptr) return step_without_cfi();
+    const LinkAddress pc = to_link({cursor_.lookup_pc()}, module_->bias);
+    return mode_ == Mode::Full ? step_by_whole_row(pc) : step_by_cached_rule(pc);
+  }
+
+  Step step_by_cached_rule(LinkAddress pc) {
+    const std::optional<uint64_t> key = RuleCache::key_of(module_->image, pc);
+    if (key) {
+      if (const CompactRule* cached = cache_.find(*key)) return step_by_rule(pc, *cached);
+    }
+    return step_by_new_rule(pc, key);
+  }
+
+  // Apart, since a Row is large and the warm path needs none.
+  [[gnu::noinline]] Step step_by_new_rule(LinkAddress pc, std::optional<uint64_t> key) {
+    Row row;
+    const CompactRule rule = make_rule(pc, row);
+    if (key) cache_.insert(*key, rule);
+    if (!spend(row.work)) return ends(WalkEnd::Unsupported);
+    return rule.kind == CompactKind::Full ? step_over(row) : step_by_rule(pc, rule);
+  }
+
+  CompactRule make_rule(LinkAddress pc, Row& row) const {
+    const RowStatus status = module_->cfi->row_at(pc, row);
+    if (status != RowStatus::Found) return rule_without_row(status, pc, row);
+    const CompactRule rule = compact_rule_of(row, names_);
+    const bool is_too_expensive = rule.kind == CompactKind::Full && row.work > kMaxUncachedWork;
+    return is_too_expensive ? CompactRule{.kind = CompactKind::Unsupported} : rule;
+  }
+
+  // `row` is for its room, and the work that it counts.
+  CompactRule rule_without_row(RowStatus status, LinkAddress pc, Row& row) const {
+    if (status != RowStatus::NoCfi || arch_ != Arch::X86_64) return compact_rule_of(status);
+    const RowStatus next = module_->cfi->row_at({pc.value + 1}, row);
+    const bool is_before_function = next == RowStatus::Found && !row.is_signal_frame;
+    return {.kind = is_before_function ? CompactKind::NoCfiBeforeFunction : CompactKind::NoCfi};
+  }
+
+  // False if that was the last of the walk's work.
+  bool spend(uint32_t work) {
+    work_left_ -= std::min(work, work_left_);
+    return work_left_ > 0;
+  }
+
+  Step step_by_rule(LinkAddress pc, CompactRule rule) {
+    switch (rule.kind) {
+      case CompactKind::CfaFromSp:
+        if (!cursor_.sp_is_known) return step_from_frame_record(rule);
+        return step_from_cfa(rule, cursor_.sp + as_bytes(rule.cfa_words));
+      case CompactKind::CfaFromFp:
+        if (!cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
+        return step_from_cfa(rule, cursor_.fp + as_bytes(rule.cfa_words));
+      case CompactKind::LinkFromSp:
+        return step_by_link_register(rule);
+      case CompactKind::Full:
+        return step_by_whole_row(pc);
+      case CompactKind::Root:
+        return ends(WalkEnd::Root);
+      case CompactKind::NoCfi:
+        return step_without_cfi();
+      case CompactKind::NoCfiBeforeFunction:
+        return is_entered_by_return() ? ends(WalkEnd::Root) : step_without_cfi();
+      case CompactKind::Malformed:
+        return ends(WalkEnd::BadCfi);
+      case CompactKind::Unsupported:
+        break;
+    }
+    return ends(WalkEnd::Unsupported);
+  }
+
+  static uint64_t as_bytes(int16_t words) { return static_cast<uint64_t>(int64_t{words} * 8); }
+
+  Step step_from_cfa(CompactRule rule, uint64_t cfa) {
+    // A return address in memory lies above the stack pointer and below the CFA.
+    if (cfa <= cursor_.sp) return ends(WalkEnd::NoProgress);
+    const uint64_t slot = cfa + as_bytes(rule.return_address_words);
+    uint64_t return_address = 0;
+    if (!stack_.read_u64({slot}, return_address)) return ends_outside({slot});
+    saw_return_address(slot, return_address);
+    if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
+    if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
+    if (is_nobody(return_address)) return ends(WalkEnd::Root);
+    move_to_caller(return_address, cfa, FrameOrigin::Cfi);
+    return Step::Continues;
+  }
+
+  // A function that keeps frame pointers has its own in the register when it calls: it points at
+  // the two words where this function saved its caller's and its return address (AAPCS64,
+  // section 6.4.6).
+  Step step_from_frame_record(CompactRule rule) {
+    const bool has_record =
+        rule.fp == CompactFp::Saved && rule.return_address_words == rule.fp_words + 1;
+    if (!has_record || !cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
+    return step_from_cfa(rule, cursor_.fp - as_bytes(rule.fp_words));
+  }
+
+  // Only what made no call since still has its return address in the register. `registers_` are
+  // those of a frame whose pc is exact.
+  Step step_by_link_register(CompactRule rule) {
+    if (!knows_link_register()) return ends(WalkEnd::UnknownRegister);
+    const uint64_t cfa = cursor_.sp + as_bytes(rule.cfa_words);
+    if (!is_progress(cfa)) return ends(WalkEnd::NoProgress);
+    return step_to_link(cfa, FrameOrigin::Cfi);
+  }
+
+  bool knows_link_register() const {
+    return cursor_.pc_is_exact && registers_.is_known(names_.link_register);
+  }
+
+  Step step_to_link(uint64_t sp, FrameOrigin origin) {
+    const uint64_t return_address = registers_.get(names_.link_register);
+    last_return_ = {};
+    if (is_nobody(return_address)) return ends(WalkEnd::Root);
+    move_to_caller(return_address, sp, origin);
+    return Step::Continues;
+  }
+
+  // The unwind information leads to a return address of zero, where no caller can be: Linux maps
+  // nothing there (vm.mmap_min_addr). Runtimes that lay out first frames by hand end them so (Go's
+  // goroutines, coroutines), and debuggers take it for the outermost frame, too.
+  bool is_nobody(uint64_t return_address) const { return without_signature(return_address) == 0; }
+
+  // Where the next return address lies is known only with the rule of this one, so each would wait
+  // for memory on its own; but it is not far above.
+  void prefetch_above(uint64_t sp) {
+    const uint64_t end = sp - stack_.begin().value + kPrefetch_bytes;
+    if (end > stack_.copied_bytes()) return;
+    if (prefetched_bytes_ + kPrefetch_bytes < end) prefetched_bytes_ = end - kPrefetch_bytes;
+    for (; prefetched_bytes_ < end; prefetched_bytes_ += kCacheLine_bytes) {
+      stack_.prefetch(prefetched_bytes_);
+    }
+  }
+
+  void saw_return_address(uint64_t slot, uint64_t value) {
+    last_return_ = {slot, value};
+    trail_.read_return_address(slot, value);
+  }
+
+  void load_frame_pointer(uint64_t slot) {
+    if (stack_.read_u64({slot}, cursor_.fp)) {
+      cursor_.fp_is_known = true;
+      trail_.read_saved_fp(slot, cursor_.fp);
+      return;
+    }
+    trail_.breaks();
+    if (!cursor_.is_leaf || !is_in_red_zone(slot, cursor_.sp)) {
+      cursor_.fp_is_known = false;
+    }  // else: popped already, see CalleeFrame
+  }
+
+  // The caller's stack pointer must lie above the callee's: a call pushes a return address. Only
+  // where a register holds it (aarch64; x86-64 in glibc's vfork, which has popped it) may a frame
+  // that made no call leave the stack pointer alone. The caller's frame made one: no circle.
+  bool is_progress(uint64_t caller_sp) const {
+    return caller_sp > cursor_.sp || (cursor_.pc_is_exact && caller_sp == cursor_.sp);
+  }
+
+  void move_to_caller(uint64_t return_address, uint64_t sp, FrameOrigin origin) {
+    prefetch_above(sp);
+    cursor_.pc = without_signature(return_address);
+    cursor_.sp = sp;
+    cursor_.sp_is_known = true;
+    cursor_.origin = origin;
+    cursor_.pc_is_exact = false;
+    cursor_.is_leaf = false;
+  }
+
+  uint64_t without_signature(uint64_t return_address) const {
+    return return_address & address_mask_;
+  }
+
+  // Why a word outside the snapshot could not be read.
+  Step ends_outside(RuntimeAddress address) {
+    const bool was_cut =
+        stack_.is_cut() && !has_left_snapshot_ && stack_.is_beyond_end(address) &&
+        address.value - stack_.begin().value <= stack_.size_bytes() + kStackReach_bytes;
+    return ends(was_cut ? WalkEnd::StackTruncated : WalkEnd::BadMemory);
+  }
+
+  // walk_by_whole_row.cpp
+  [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc);
+  Step step_over(const Row& row);
+  void put_cursor_into_registers();
+  Step ends_with(const RowResult& result);
+  Step take_registers(const Registers& caller, bool is_over_signal_frame);
+  bool may_jump_to(uint64_t sp);
+
+  // walk_without_cfi.cpp
+  bool is_entered_by_return();
+  [[gnu::noinline]] Step step_without_cfi();
+  bool is_return_address(uint64_t top);
+  bool has_frame_of_its_own();
+  bool leads_here(CallSite call, uint64_t return_address) const;
+  static uint64_t target_of(CallSite call, uint64_t return_address);
+  CallSite call_behind(uint64_t return_address);
+  Step step_to_stack_top(uint64_t return_address);
+  Step step_by_frame_pointer();
+  bool has_unread_image() const;
+  bool link_register_leads_out();
+  bool has_cfi_at(const Module& module, LinkAddress pc);
+  Step ends_outside_frame_pointer(RuntimeAddress address);
+
+  const Arch arch_;
+  const ArchRegisters names_;
+  const uint64_t address_mask_;  // of return addresses
+  const Registers& leaf_;
+  const StackSnapshot& stack_;
+  const ModuleMap& modules_;
+  RuleCache& cache_;
+  CallSites& call_sites_;
+  UnwinderStats& stats_;
+  const std::span<WalkedFrame> frames_;
+  WalkTrail& trail_;
+  uint32_t& work_left_;  // of kMaxWork, for both modes
+
+  Mode mode_ = Mode::Fast;
+  Cursor cursor_;
+  Registers registers_;  // all that is known: of the leaf, and in full mode of every frame
+  const Module* module_ = nullptr;       // of the frame at the cursor
+  const Module* last_module_ = nullptr;  // where a pc was found last
+  size_t frame_count_ = 0;
+  SeenWord last_return_;
+  uint64_t prefetched_bytes_ = 0;  // of the snapshot, from its beginning
+  unsigned stack_changes_ = 0;
+  bool went_by_frame_pointer_ = false;
+  bool has_left_snapshot_ = false;  // over a signal frame, to a stack that was not copied
+  WalkEnd end_ = WalkEnd::UnmappedPc;
+};
+
+}  // namespace sentry_prof::unwind

@@ -349,3 +349,64 @@ TEST_CASE("^C waits for a silent server for a short while, and says where the re
   CHECK(contains(result.standard_error, has_spool ? "kept in" : "kept as unsent-"));
   CHECK(files_in(has_spool ? directory.path() + "/spool" : directory.path()) == 1);
 }
+
+namespace {
+
+// Records a process that is not there, with an envelope of an earlier run in the spool.
+CommandResult fail_to_record(const SentryServer& server, const TemporaryDirectory& directory) {
+  const std::vector<std::string> sending = {"--dsn", server.dsn(kKey), "--spool",
+                                            "spool", "--max-retries",  "0"};
+  std::vector<std::string> upload = {"upload", golden("v1")};
+  upload.insert(upload.end(), sending.begin(), sending.end());
+  CHECK(run_sentry_prof(upload, directory).status() == 6);
+  REQUIRE(files_in(directory.file("spool")) == 1);
+  // Above the kernel's largest, PID_MAX_LIMIT.
+  std::vector<std::string> record = {"record", "--upload", "-p", "99999999"};
+  record.insert(record.end(), sending.begin(), sending.end());
+  return run_sentry_prof(record, directory);
+}
+
+}  // namespace
+
+TEST_CASE("A recording that fails sends what waits in the spool", "[record_upload]") {
+  // Slower than the failure: without waiting for it nothing would be sent.
+  const SentryServer server(R"([503, {"status": 200, "delay": 1}])");
+  const TemporaryDirectory directory;
+  const auto result = fail_to_record(server, directory);
+  INFO(result.standard_error);
+  CHECK(result.status() == 1);
+  CHECK(contains(result.standard_error, "99999999"));
+  CHECK(server.requests().size() == 2);
+  CHECK(files_in(directory.file("spool")) == 0);
+}
+
+TEST_CASE("A recording that fails keeps and tells what cannot be sent", "[record_upload]") {
+  const SentryServer server("[503]");
+  const TemporaryDirectory directory;
+  const auto result = fail_to_record(server, directory);
+  INFO(result.standard_error);
+  CHECK(result.status() == 1);
+  CHECK(contains(result.standard_error, "99999999"));
+  CHECK(contains(result.standard_error, "1 not sent yet, kept in spool"));
+  CHECK(files_in(directory.file("spool")) == 1);
+}
+
+TEST_CASE("A recording whose directory goes away sends its chunks all the same",
+          "[record_upload]") {
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  const BackgroundProcess busy({.arguments = {"bash", "-c", "while :; do :; done"}});
+  std::filesystem::create_directory(directory.file("out"));
+  BackgroundProcess record(sentry_prof_in(
+      directory, {"record", "--upload", "--dsn", server.dsn(kKey), "-o", "out/x.json", "-p",
+                  std::to_string(busy.pid()), "--chunk-seconds", "1", "-d", "3"}));
+  REQUIRE(wait_until([&] { return !server.requests().empty(); }));
+  std::filesystem::remove_all(directory.file("out"));
+  const auto result = without_key(record.wait(30));
+  INFO(result.standard_error);
+  CHECK(result.status() == 7);
+  CHECK(contains(result.standard_error, "chunks uploaded only: "));
+  CHECK(server.requests().size() >= 3);
+  CHECK(contains(result.standard_output + result.standard_error,
+                 std::to_string(server.requests().size()) + " accepted by"));
+}

@@ -1,5 +1,6 @@
 #include "upload/spool.h"
 
+#include "unit/upload/failing_disk.h"
 #include "integration/temporary_directory.h"
 #include "os/clock.h"
 #include "support/catch2.h"
@@ -17,6 +18,8 @@
 
 namespace fs = std::filesystem;
 using sentry_prof::ErrorCode;
+using sentry_prof::test::DiskCall;
+using sentry_prof::test::FailingDisk;
 using sentry_prof::testing::TemporaryDirectory;
 using namespace sentry_prof::upload;
 
@@ -389,4 +392,22 @@ TEST_CASE("An envelope that may not be opened is told, one that somebody has is 
   CHECK_FALSE(has_taken);
   REQUIRE(other->unreadable());
   CHECK(other->unreadable()->message.find("EMFILE") != std::string::npos);
+}
+
+TEST_CASE("An envelope that cannot be committed is taken back, and told", "[spool]") {
+  const TemporaryDirectory folder;
+  Spool spool = opened(folder.path());
+  const auto call = GENERATE(DiskCall::SyncFile, DiskCall::Rename, DiskCall::SyncDirectory);
+  INFO(static_cast<int>(call));
+  {
+    const FailingDisk disk(call);
+    const auto kept = spool.keep("a", BodyEncoding::Gzip, Category::ProfileChunk);
+    REQUIRE_FALSE(kept);
+    CHECK(kept.error().code == ErrorCode::Io);
+    CHECK(kept.error().message.find(folder.path()) != std::string::npos);
+    CHECK(kept.error().message.find("EIO") != std::string::npos);
+  }
+  CHECK(names_in(folder.path()).empty());
+  keep(spool, "b");
+  CHECK(drained(spool) == std::vector<std::string>{"b"});
 }

@@ -1,9 +1,12 @@
 #include "upload/upload_queue.h"
 
+#include "unit/upload/failing_disk.h"
 #include "integration/temporary_directory.h"
+#include "os/clock.h"
 #include "support/catch2.h"
 #include "upload/clock_waiter.h"
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -28,6 +31,7 @@ class FixedClient final : public HttpClient {
   HttpResult post(const HttpRequest& request) override {
     const std::lock_guard lock(mutex_);
     bodies_.emplace_back(request.body);
+    times_ns_.push_back(sentry_prof::os::monotonic_ns());
     if (is_out_of_memory.exchange(false)) throw std::bad_alloc();
     HttpReply reply;
     reply.status = status;
@@ -38,12 +42,22 @@ class FixedClient final : public HttpClient {
     const std::lock_guard lock(mutex_);
     return bodies_;
   }
+  // Between one request and the next.
+  std::vector<uint64_t> gaps_ns() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<uint64_t> gaps_ns;
+    for (size_t i = 1; i < times_ns_.size(); ++i) {
+      gaps_ns.push_back(times_ns_[i] - times_ns_[i - 1]);
+    }
+    return gaps_ns;
+  }
   std::atomic<int> status = 200;
   std::atomic<bool> is_out_of_memory = false;
 
  private:
   mutable std::mutex mutex_;
   std::vector<std::string> bodies_;
+  std::vector<uint64_t> times_ns_;
 };
 
 struct Bench {
@@ -183,4 +197,73 @@ TEST_CASE("Nobody waits at the end for a limit that holds for longer") {
   REQUIRE(figures.trouble);
   CHECK(figures.trouble->kind == OutcomeKind::RateLimited);  // not "cancelled"
   CHECK(figures.unsent.size() == 1);
+}
+
+TEST_CASE("What a spool took back is sent once, from memory, and told") {
+  const TemporaryDirectory directory;
+  Bench bench;
+  bench.spool = directory.path() + "/spool";
+  std::vector<std::string> failures;
+  bench.events.spool_failed = [&](const sentry_prof::Error& error) {
+    failures.push_back(error.message);
+  };
+  // Until the end the queue's thread does not look into the spool again.
+  bench.client.status = 503;
+  const auto queue = bench.start();
+  queue->put(envelope("kept"));
+  while (bench.client.bodies().empty()) usleep(1000);
+  {
+    const sentry_prof::test::FailingDisk disk(sentry_prof::test::DiskCall::SyncDirectory);
+    queue->put(envelope("taken back"));
+  }
+  REQUIRE(failures.size() == 1);
+  CHECK(failures[0].find("EIO") != std::string::npos);
+  bench.client.status = 200;
+  const QueueFigures figures = queue->finish(kLong_ns);
+  CHECK(bench.client.bodies() == std::vector<std::string>{"kept", "taken back", "kept"});
+  CHECK(figures.accepted == 2);
+  CHECK(figures.not_kept == 1);
+  CHECK(figures.left_in_spool == 0);
+}
+
+namespace {
+
+// The pauses between the first rounds with a server that answers `status`; the envelope is kept.
+std::vector<uint64_t> pauses_with(int status, uint64_t pause_ns, size_t count) {
+  Bench bench;
+  bench.client.status = status;
+  QueueOptions options;
+  options.pause_ns = pause_ns;
+  const auto queue = bench.start(options);
+  queue->put(envelope("a"));
+  while (bench.client.gaps_ns().size() < count) usleep(1000);
+  std::vector<uint64_t> pauses_ns = bench.client.gaps_ns();
+  pauses_ns.resize(count);
+  CHECK(queue->finish(kLong_ns).unsent.size() == 1);
+  return pauses_ns;
+}
+
+}  // namespace
+
+// A loaded machine makes pauses longer, never shorter: what is exact here are the lower bounds.
+TEST_CASE("A wrong key is asked about ever less often, to a bound") {
+  constexpr uint64_t kPause_ns = 1'000'000;
+  const int status = GENERATE(401, 403);
+  INFO(status);
+  const auto pauses_ns = pauses_with(status, kPause_ns, 13);
+  uint64_t total_ns = 0;
+  for (size_t i = 0; i < pauses_ns.size(); ++i) {
+    INFO(i);
+    const uint64_t pauses = std::min(uint64_t{2} << i, uint64_t{20});
+    CHECK(pauses_ns[i] >= pauses * kPause_ns / 2);
+    total_ns += pauses_ns[i];
+  }
+  CHECK(total_ns < 4'000'000'000);  // 0.2 s, but 8 s if they went on growing
+}
+
+TEST_CASE("A server that is away is asked as often as before") {
+  constexpr uint64_t kPause_ns = 1'000'000;
+  const auto pauses_ns = pauses_with(503, kPause_ns, 50);
+  // Less than any that has grown.
+  CHECK(*std::min_element(pauses_ns.begin() + 5, pauses_ns.end()) < 10 * kPause_ns);
 }

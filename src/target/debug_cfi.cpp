@@ -1,6 +1,7 @@
 #include "target/debug_cfi.h"
 
 #include "elf/packed_section.h"
+#include "target/byte_order.h"
 
 #include <algorithm>
 #include <utility>
@@ -47,6 +48,7 @@ bool DebugCfi::load_next(const elf::Layout& layout) {
 }
 
 Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) {
+  if (!check_byte_order(layout)) return elf::CfiSections{};  // the image itself tells of it
   if (place == Place::DebugFile) {
     if (!find_debug_file_) return elf::CfiSections{};
     return load_from(find_debug_file_());
@@ -80,6 +82,7 @@ Result<elf::CfiSections> DebugCfi::load_from(Result<std::shared_ptr<const ByteSo
   if (!file) return tl::unexpected(std::move(file.error()));
   const auto layout = elf::read_layout(**file);
   if (!layout) return tl::unexpected(layout.error());
+  if (auto ok = check_byte_order(*layout); !ok) return tl::unexpected(std::move(ok.error()));
   return read(**file, *layout);
 }
 

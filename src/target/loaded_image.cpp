@@ -1,5 +1,6 @@
 #include "base/checked.h"
 #include "elf/signal_return.h"
+#include "target/byte_order.h"
 #include "target/image_store.h"
 
 namespace sentry_prof::target {
@@ -87,10 +88,8 @@ bool LoadedImage::pay_for_cfi() const {
 void LoadedImage::load_cfi() const {
   cfi_was_tried_ = true;
   if (is_known_by_name_only()) return;
-  // The kernels of x86-64 and aarch64 that are sampled run no such code, but anything can be
-  // mapped.
-  if (layout_.order != std::endian::little) {
-    cfi_error_ = "it is big-endian, which this processor's programs are not";
+  if (auto ok = check_byte_order(layout_); !ok) {
+    cfi_error_ = std::move(ok.error().message);
     return;
   }
   auto sections = elf::read_cfi_sections(*file_, layout_, cfi_budget_->bytes_left);

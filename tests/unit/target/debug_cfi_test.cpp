@@ -15,19 +15,21 @@ constexpr LinkAddress kFunction{0x3010};
 const std::string kDebugFile =
     "/usr/lib/debug/.build-id/01/11111111111111111111111111111111111111.debug";
 
-std::vector<std::byte> debug_frame() {
-  elf_test::FrameBuilder frames({.is_eh_frame = false});
+constexpr ElfKind kBigEndian{.machine = EM_AARCH64, .order = std::endian::big};
+
+std::vector<std::byte> debug_frame(std::endian order = std::endian::little) {
+  elf_test::FrameBuilder frames({.is_eh_frame = false, .order = order});
   frames.cie({.augmentation = "", .augmentation_data = {}});
   frames.fde(kFunction.value, 0x10);
   return frames.sections().debug_frame.bytes;
 }
 
 // As make_library(), with one more section.
-std::vector<std::byte> library_with(ElfSection section) {
-  ElfBuilder elf;
+std::vector<std::byte> library_with(ElfSection section, ElfKind kind = {}) {
+  ElfBuilder elf(kind);
   elf.section({.name = ".note.gnu.build-id",
                .type = SHT_NOTE,
-               .contents = elf_note(std::endian::little, "GNU", NT_GNU_BUILD_ID, build_id_of(1)),
+               .contents = elf_note(kind.order, "GNU", NT_GNU_BUILD_ID, build_id_of(1)),
                .alignment = 4});
   elf.section(std::move(section));
   elf.segment({.flags = PF_R | PF_X,
@@ -150,4 +152,25 @@ TEST_CASE("what may be decompressed is limited for all images together") {
   unwind::Row row;
   CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);
   CHECK(images.problems().size() == 1);
+}
+
+TEST_CASE("no debug section of a big-endian image is used, which is told once") {
+  const auto plain = debug_frame(std::endian::big);
+  const auto packed = with_compression_header(zlib_packed(plain), plain.size(), 1, kBigEndian);
+  OneImage world(library_with({.name = ".debug_frame", .flags = SHF_COMPRESSED, .contents = packed},
+                              kBigEndian));
+  CHECK(world.row_at(kFunction) == RowStatus::NoCfi);
+  CHECK(world.images.problems() ==
+        std::vector<std::string>{"/lib/a.so: no unwind information: it is big-endian, which this "
+                                 "processor's programs are not"});
+}
+
+TEST_CASE("a big-endian debug file is not used, and told") {
+  OneImage world(make_library(build_id_of(1)));
+  world.opener.files[kDebugFile] =
+      make_library(build_id_of(1), debug_frame(std::endian::big), kBigEndian);
+  CHECK(world.row_at(kFunction) == RowStatus::NoCfi);
+  CHECK(world.images.problems() ==
+        std::vector<std::string>{"/lib/a.so: no unwind information of its debug data: it is "
+                                 "big-endian, which this processor's programs are not"});
 }

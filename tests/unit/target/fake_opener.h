@@ -46,13 +46,14 @@ inline std::vector<std::byte> build_id_of(uint8_t first) {
 // A library whose code has file offset 0x1000 and link address 0x3000, 0x1000 bytes long; its first
 // segment has link address 0x1000, so that runtime begin of the code = bias + 0x3000.
 inline std::vector<std::byte> make_library(const std::vector<std::byte>& build_id,
-                                           const std::vector<std::byte>& debug_frame = {}) {
-  ElfBuilder elf;
+                                           const std::vector<std::byte>& debug_frame = {},
+                                           ElfKind kind = {}) {
+  ElfBuilder elf(kind);
   if (!build_id.empty()) {
     elf.section({.name = ".note.gnu.build-id",
                  .type = SHT_NOTE,
                  .address = 0x1300,
-                 .contents = elf_note(std::endian::little, "GNU", NT_GNU_BUILD_ID, build_id),
+                 .contents = elf_note(kind.order, "GNU", NT_GNU_BUILD_ID, build_id),
                  .alignment = 4,
                  .file_offset = 0x300});
     elf.segment({.type = PT_NOTE, .of_section = ".note.gnu.build-id"});

@@ -156,7 +156,9 @@ Result<void> complete_profile_options(RecordOptions& options) {
   return {};
 }
 
-void add_record_options(CLI::App& record, RecordOptions& options) {
+namespace {
+
+void add_target_options(CLI::App& record, RecordOptions& options) {
   record
       .add_option("-p,--pid", options.pids,
                   "Process to attach to: its threads, and what it starts from now on\n"
@@ -164,6 +166,9 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
       ->delimiter(',')
       ->transform(in_range(1, 1 << 30))
       ->type_name("PID[,PID]...");
+}
+
+void add_output_options(CLI::App& record, RecordOptions& options) {
   record
       .add_option("-o,--output", options.output,
                   "A file, a directory (made if it ends in '/'), or '-' for standard\n"
@@ -177,6 +182,24 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
   add_choice<SentryFormat>(record, "--format", options.format,
                            {{"v1", SentryFormat::V1}, {"v2", SentryFormat::V2}},
                            "Sentry's sample format (default v2)");
+}
+
+void add_stack_bytes_option(CLI::App& record, RecordOptions& options) {
+  record
+      .add_option_function<std::string>(
+          "--stack-bytes",
+          [&options](const std::string& text) {
+            const std::string problem = parse_stack_bytes(text, options.stack_bytes);
+            if (!problem.empty()) throw CLI::ValidationError("--stack-bytes", problem);
+          },
+          fmt::format("How much of the stack each sample copies: a multiple of 8 from {}\n"
+                      "to {} (default auto)",
+                      kMinStack_bytes, sampling::kMaxStackBytes))
+      ->type_name("auto|N")
+      ->default_function([] { return "auto"; });
+}
+
+void add_sampling_options(CLI::App& record, RecordOptions& options) {
   record
       .add_option("-F,--frequency", options.frequency_hz,
                   "Samples per second of CPU time, 1 to 10000 (default 101)")
@@ -192,28 +215,34 @@ void add_record_options(CLI::App& record, RecordOptions& options) {
       record, "--event", options.event,
       {{"cpu-clock", sampling::ClockEvent::CpuClock}, {"cycles", sampling::ClockEvent::Cycles}},
       "What drives the sampling (default cpu-clock; cycles needs hardware counters)");
-  record
-      .add_option_function<std::string>(
-          "--stack-bytes",
-          [&options](const std::string& text) {
-            const std::string problem = parse_stack_bytes(text, options.stack_bytes);
-            if (!problem.empty()) throw CLI::ValidationError("--stack-bytes", problem);
-          },
-          fmt::format("How much of the stack each sample copies: a multiple of 8 from {}\n"
-                      "to {} (default auto)",
-                      kMinStack_bytes, sampling::kMaxStackBytes))
-      ->type_name("auto|N")
-      ->default_function([] { return "auto"; });
+  add_stack_bytes_option(record, options);
   record.add_flag("--no-children", options.no_children, "Do not follow new processes");
-  add_profile_options(record, options,
-                      "Name of the V1 transaction (default: the executable's name);\n"
-                      "with v2 and --upload: also send one of this name, linked to the chunks");
+}
+
+void add_live_upload_options(CLI::App& record, RecordOptions& options) {
   record.add_flag("--upload", options.upload,
                   "Send each chunk to Sentry; files only if -o is given, too");
   add_sending_options(record, options.sending);
-  // For debugging sentry-prof itself: docs/raw-log.md. An empty group keeps them out of the help.
+}
+
+// For debugging sentry-prof itself: docs/raw-log.md. An empty group keeps them out of the help.
+void add_raw_log_options(CLI::App& record, RecordOptions& options) {
   record.add_option("--raw-log", options.raw_log)->check(not_empty())->group("");
   record.add_option("--replay", options.replay)->check(not_empty())->group("");
+}
+
+}  // namespace
+
+// In the order of the help.
+void add_record_options(CLI::App& record, RecordOptions& options) {
+  add_target_options(record, options);
+  add_output_options(record, options);
+  add_sampling_options(record, options);
+  add_profile_options(record, options,
+                      "Name of the V1 transaction (default: the executable's name);\n"
+                      "with v2 and --upload: also send one of this name, linked to the chunks");
+  add_live_upload_options(record, options);
+  add_raw_log_options(record, options);
 }
 
 Result<void> complete(RecordOptions& options) {

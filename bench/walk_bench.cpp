@@ -1,25 +1,19 @@
 // Times the walk over stored threads: walk_bench FOLDER..., each as scripts/make-snapshot writes
 // it. "first" is the very first walk, with an empty rule cache; "next" is the mean of many more,
 // and "remembered" of as many of a thread whose outer frames are where they were.
+#include "cpu_time.h"
 #include "support/snapshot.h"
 
-#include <ctime>
 #include <exception>
 
 #include <fmt/format.h>
 
 using namespace sentry_prof;
+using sentry_prof::bench::cpu_now_ns;
 
 namespace {
 
 constexpr int kRepetitions = 100'000;
-
-// CPU time of this thread: what others do on the machine meanwhile does not count.
-double cpu_now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
-}
 
 template <typename Work>
 double time_ns(Work&& work) {

@@ -2,6 +2,7 @@
 
 #include "unwind/code_source.h"
 #include "unwind/rule_cache.h"
+#include "unwind/x86_encoding.h"
 
 #include <algorithm>
 #include <optional>
@@ -10,29 +11,14 @@ namespace sentry_prof::unwind {
 namespace {
 
 constexpr size_t kDirectCall_bytes = 5;
-// Reading seven bytes of a file takes about as long as a CFI program of so many bytes.
-constexpr uint32_t kReadWork = 64;
 
 uint8_t byte_at(Bytes code, size_t index) { return std::to_integer<uint8_t>(code[index]); }
-
-// ModR/M, SIB and displacement. `operand` is not empty.
-size_t operand_bytes(Bytes operand) {
-  const unsigned mod = byte_at(operand, 0) >> 6;
-  const unsigned rm = byte_at(operand, 0) & 7;
-  if (mod == 3) return 1;
-  const bool has_sib = rm == 4;
-  const size_t fixed = has_sib ? 2 : 1;
-  if (mod == 1) return fixed + 1;
-  if (mod == 2) return fixed + 4;
-  const bool has_no_base = has_sib && operand.size() > 1 && (byte_at(operand, 1) & 7) == 5;
-  return rm == 5 || has_no_base ? fixed + 4 : fixed;
-}
 
 // `instruction` from its opcode to its end.
 bool is_indirect_call(Bytes instruction) {
   if (byte_at(instruction, 0) != 0xff) return false;
   const Bytes operand = instruction.subspan(1);
-  return ((byte_at(operand, 0) >> 3) & 7) == 2 && operand_bytes(operand) == operand.size();
+  return ((byte_at(operand, 0) >> 3) & 7) == 2 && x86_operand_bytes(operand) == operand.size();
 }
 
 CallSite read_site(const Module& module, uint64_t runtime_pc) {
@@ -64,7 +50,7 @@ CallSite CallSites::before(const Module& module, uint64_t runtime_pc, uint32_t& 
   if (!key) return {};
   Place& place = places_[((*key * 0x9E3779B97F4A7C15u) >> 32) % places_.size()];
   if (place.key != *key) {
-    work += kReadWork;
+    work += kReadCodeWork;
     place = {*key, read_site(module, runtime_pc)};
   }
   return place.site;

@@ -4,9 +4,13 @@
 #include "base/address.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace sentry_prof::unwind {
+
+// What a reading counts of a walk's work: it takes about as long as a CFI program of so many bytes.
+inline constexpr uint32_t kReadCodeWork = 64;
 
 class CodeSource {
  public:

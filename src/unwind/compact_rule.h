@@ -11,6 +11,8 @@ namespace sentry_prof::unwind {
 enum class CompactKind : uint8_t {
   CfaFromSp,   // CFA = stack pointer + cfa_words * 8
   CfaFromFp,   // CFA = frame pointer + cfa_words * 8
+  CodeFromSp,  // as CfaFromSp, but read out of the code (rule_from_code): no more than likely
+  CodeFromFp,  // as CfaFromFp, likewise
   LinkFromSp,  // CFA as in CfaFromSp; the return address is still in the link register
   Root,        // the return address is undefined, or the source says so: nothing called this frame
   Full,        // does not fit: ask the source for the row again and evaluate all of it
@@ -26,6 +28,12 @@ enum class CompactFp : uint8_t {
   Saved,    // it is at CFA + fp_words * 8
   Unknown,  // it cannot be recovered
 };
+
+// Whether a row gave it.
+constexpr bool is_of_row(CompactKind kind) {
+  return kind == CompactKind::CfaFromSp || kind == CompactKind::CfaFromFp ||
+         kind == CompactKind::LinkFromSp || kind == CompactKind::Full;
+}
 
 // Offsets are counted in words of 8 bytes, which every compiler's rows are multiples of; 16 bits of
 // them reach 256 KiB either way.

@@ -26,7 +26,10 @@ class RuleCache {
   // zeroed by the kernel page by page, so what is never used costs nothing.
   explicit RuleCache(size_t size_bytes);
 
-  // One number for an image and an address; none where it does not fit (an image id of 2^24 - 1 or
+  // A bit that no key_of() has, for the rules of exact pcs.
+  static constexpr uint64_t kExactPc = uint64_t{1} << 63;
+
+  // One number for an image and an address; none where it does not fit (an image id of 2^23 - 1 or
   // more, an address of 2^40 or more): such a rule is worked out anew each time.
   static std::optional<uint64_t> key_of(ImageId image, LinkAddress pc) {
     if (image >= kImageLimit || pc.value >= (uint64_t{1} << kAddressBits)) return std::nullopt;
@@ -45,7 +48,7 @@ class RuleCache {
 
  private:
   static constexpr unsigned kAddressBits = 40;
-  static constexpr uint32_t kImageLimit = (uint32_t{1} << (64 - kAddressBits)) - 1;
+  static constexpr uint32_t kImageLimit = (uint32_t{1} << (63 - kAddressBits)) - 1;
 
   struct Entry {
     uint64_t key = 0;

@@ -18,13 +18,23 @@ constexpr unsigned kMaxStackChanges = 8;
 Step Walker::step_by_whole_row(LinkAddress pc) {
   Row row;
   const RowStatus status = module_->cfi->row_at(pc, row);
+  if (status != RowStatus::Found) return step_without_row(status, pc, row);
   if (!spend(row.work)) return ends(WalkEnd::Unsupported);
-  if (status != RowStatus::Found) return step_by_rule(pc, rule_without_row(status, pc, row));
   if (!cursor_.sp_is_known) {
     const CompactRule rule = compact_rule_of(row, names_);
     if (rule.kind == CompactKind::CfaFromSp) return step_by_rule(pc, rule);
   }
   return step_over(row);
+}
+
+// Rules that are made without a row serve both modes.
+Step Walker::step_without_row(RowStatus status, LinkAddress pc, Row& row) {
+  const std::optional<uint64_t> key = cache_key(pc);
+  const CompactRule* cached = key ? cache_.find(*key) : nullptr;
+  if (cached != nullptr && !is_of_row(cached->kind)) return step_by_rule(pc, *cached);
+  const CompactRule rule = rule_without_row(status, pc, row);
+  if (key) cache_.insert(*key, rule);
+  return spend(row.work) ? step_by_rule(pc, rule) : ends(WalkEnd::Unsupported);
 }
 
 Step Walker::step_over(const Row& row) {

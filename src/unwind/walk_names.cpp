@@ -13,10 +13,12 @@ std::string_view name_of(FrameOrigin origin) {
       return "frame_pointer";
     case FrameOrigin::LinkRegister:
       return "link_register";
-    case FrameOrigin::StackTop:
+    case FrameOrigin::Code:
+      return "code";
+    case FrameOrigin::ProcessStart:
       break;
   }
-  return "stack_top";
+  return "process_start";
 }
 
 std::string_view name_of(WalkEnd end) {

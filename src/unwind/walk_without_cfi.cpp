@@ -1,5 +1,6 @@
-// Code that no unwind information covers: the word at the stack pointer, the link register, the
-// frame pointer, in this order, each only as far as it can be believed.
+// Code that no unwind information covers: what the code itself says, where the process began, the
+// link register, the frame pointer, in this order, each only as far as it can be believed.
+#include "unwind/process_start.h"
 #include "unwind/walker.h"
 
 namespace sentry_prof::unwind {
@@ -11,15 +12,6 @@ namespace {
 // small.
 constexpr uint64_t kFramePointerReach_bytes = 64u << 10;
 
-// How far into the code that a call leads to the leaf may be, if it is to be what was called.
-// Functions without unwind information and without a frame are small: libc's clone, the longest
-// among those of Debian's C start-up code, PLTs and libc, has 200 bytes.
-constexpr uint64_t kLongestFrameless_bytes = 4096;
-
-// x86-64 psABI, section 3.2.2: at a function's entry the stack pointer is this much above a
-// multiple of sixteen.
-constexpr uint64_t kEntryAlignment = 8;
-
 }  // namespace
 
 // A return address that is the first byte of a function, behind no call: nobody called from here.
@@ -30,40 +22,73 @@ bool Walker::is_entered_by_return() {
          call_behind(cursor_.pc).kind == CallKind::None;
 }
 
-Step Walker::step_without_cfi() {
-  const bool may_be_frameless =
-      cursor_.pc_is_exact && arch_ == Arch::X86_64 && module_->image != kNoImage;
-  uint64_t top = 0;
-  if (may_be_frameless && stack_.read_u64({cursor_.sp}, top) && is_return_address(top)) {
-    return step_to_stack_top(top);
-  }
+// `rule` is what the code says, if it says anything.
+Step Walker::step_without_cfi(CompactRule rule) {
+  if (const std::optional<Step> step = step_by_code(rule)) return *step;
+  if (const std::optional<Step> step = step_from_start_up_code()) return *step;
   return step_by_frame_pointer();
 }
 
-// Code without unwind information is mostly small and has no frame (PLT entries, start-up code,
-// the ends of libc's clone): its frame pointer is its caller's. If the word at the stack pointer
-// is behind a call of just this code, it is the return address. Calls by pointer, through a PLT
-// and tail jumps leave less to compare: then the stack pointer must be where a function's entry
-// has it (leftovers of earlier calls are elsewhere once a frame is set up), and the frame pointer
-// not lead to a call of this code.
-bool Walker::is_return_address(uint64_t top) {
-  const CallSite call = call_behind(top);
-  if (call.kind == CallKind::None || call.kind == CallKind::Unknown) return false;
-  if (leads_here(call, top)) return true;
-  return cursor_.sp % 16 == kEntryAlignment && !has_frame_of_its_own();
+// The C library's code that called main, and will not return: musl has no unwind information, and
+// any use for the frame pointer. The first call of the process, that of the entry point's code,
+// left its return address where the stack begins.
+std::optional<Step> Walker::step_from_start_up_code() {
+  const bool may_be_start_up = arch_ == Arch::X86_64 && !cursor_.pc_is_exact &&
+                               module_->image != kNoImage && !has_unread_image();
+  if (!may_be_start_up || has_frame_record()) return std::nullopt;
+  trail_.breaks();  // rests on more words than a step remembers
+  spend(kMaxStartFrames_words);
+  const auto start = process_start_above(stack_, {cursor_.sp});
+  if (!start) return std::nullopt;
+  const uint64_t slot = start->value - 8;
+  if (slot < cursor_.sp) return ends(WalkEnd::Root);
+  uint64_t return_address = 0;
+  if (!stack_.read_u64({slot}, return_address) || !is_behind_call(return_address)) {
+    return std::nullopt;
+  }
+  saw_return_address(slot, return_address);
+  cursor_.fp_is_known = false;
+  return step_by_likely(return_address, start->value, FrameOrigin::ProcessStart);
 }
 
-bool Walker::has_frame_of_its_own() {
+// Whether the frame pointer leads to a return address.
+bool Walker::has_frame_record() {
   uint64_t return_address = 0;
   return cursor_.fp_is_known && cursor_.fp >= cursor_.sp && cursor_.fp % 8 == 0 &&
-         stack_.read_u64({cursor_.fp + 8}, return_address) &&
-         leads_here(call_behind(return_address), return_address);
+         stack_.read_u64({cursor_.fp + 8}, return_address) && is_behind_call(return_address);
 }
 
-bool Walker::leads_here(CallSite call, uint64_t return_address) const {
-  if (call.kind != CallKind::Direct) return false;
-  const uint64_t inside = cursor_.pc - target_of(call, return_address);
-  return inside < kLongestFrameless_bytes;  // wraps to a huge value below the target
+// The rule may be wrong (rule_from_code.h); only a return address behind a call is believed.
+std::optional<Step> Walker::step_by_code(CompactRule rule) {
+  const bool is_from_fp = rule.kind == CompactKind::CodeFromFp;
+  if (!is_from_fp && rule.kind != CompactKind::CodeFromSp) return std::nullopt;
+  if (is_from_fp && !cursor_.fp_is_known) return std::nullopt;
+  const uint64_t cfa = (is_from_fp ? cursor_.fp : cursor_.sp) + as_bytes(rule.cfa_words);
+  const uint64_t slot = cfa + as_bytes(rule.return_address_words);
+  if (slot < cursor_.sp || cfa < slot) return std::nullopt;
+  uint64_t return_address = 0;
+  const bool is_read = stack_.read_u64({slot}, return_address);
+  // Where a frame pointer leads that far, it is none, or step_by_frame_pointer() says so.
+  if (!is_read && !is_from_fp && stack_.is_beyond_end({slot})) return ends_outside({slot});
+  if (!is_read || !is_behind_call(return_address)) {
+    trail_.breaks();  // another word there would have led on
+    return std::nullopt;
+  }
+  saw_return_address(slot, return_address);
+  if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
+  if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
+  return step_by_likely(return_address, cfa, FrameOrigin::Code);
+}
+
+Step Walker::step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin) {
+  move_to_caller(return_address, sp, origin);
+  registers_ = {};  // which others the frame saved, and where, is not known
+  return Step::Continues;
+}
+
+bool Walker::is_behind_call(uint64_t return_address) {
+  const CallKind kind = call_behind(return_address).kind;
+  return kind == CallKind::Direct || kind == CallKind::Indirect;
 }
 
 uint64_t Walker::target_of(CallSite call, uint64_t return_address) {
@@ -80,22 +105,6 @@ CallSite Walker::call_behind(uint64_t return_address) {
   const bool leads_nowhere =
       call.kind == CallKind::Direct && modules_.find({target_of(call, return_address)}) == nullptr;
   return leads_nowhere ? CallSite{CallKind::None} : call;
-}
-
-// As by the row that every function's first instruction has.
-Step Walker::step_to_stack_top(uint64_t return_address) {
-  Row row;
-  row.cfa_kind = CfaKind::RegisterOffset;
-  row.cfa_register = names_.stack_pointer;
-  row.cfa_offset = 8;
-  row.return_address_register = names_.program_counter;
-  row.rules[names_.program_counter] = {.kind = RuleKind::AtCfaOffset, .offset = -8};
-  put_cursor_into_registers();
-  saw_return_address(cursor_.sp, return_address);
-  const RowResult result = apply_row(row, arch_, {.registers = registers_}, stack_);
-  const Step step = take_registers(result.caller, false);
-  cursor_.origin = FrameOrigin::StackTop;
-  return step;
 }
 
 // [fp] is the caller's frame pointer and [fp + 8] the return address, if the code keeps frame

@@ -15,10 +15,10 @@ enum class FrameOrigin : uint8_t {
   Cfi,           // by a row of unwind information
   FramePointer,  // by the frame pointer, where no CFI exists
   LinkRegister,  // by the link register, where no CFI exists (aarch64)
-  StackTop,      // the caller of exact code without CFI: the word at the stack pointer is a return
-                 // address, right behind a call
+  Code,          // by reading on in code without CFI to its return, and right behind a call
+  ProcessStart,  // the entry point's code, whose call stands where the process's stack begins
 };
-inline constexpr size_t kFrameOriginCount = 5;
+inline constexpr size_t kFrameOriginCount = 6;
 std::string_view name_of(FrameOrigin origin);
 
 struct WalkedFrame {

@@ -6,6 +6,7 @@
 #include "unwind/call_site.h"
 #include "unwind/compact_rule.h"
 #include "unwind/full_row.h"
+#include "unwind/rule_from_code.h"
 #include "unwind/walk.h"
 #include "unwind/walk_trail.h"
 
@@ -186,13 +187,19 @@ class Walker {
   }
 
   Step step() {
-    if (module_->cfi == nullptr) return step_without_cfi();
+    if (module_->cfi == nullptr) return step_without_cfi({});
     const LinkAddress pc = to_link({cursor_.lookup_pc()}, module_->bias);
     return mode_ == Mode::Full ? step_by_whole_row(pc) : step_by_cached_rule(pc);
   }
 
-  Step step_by_cached_rule(LinkAddress pc) {
+  // Code is read on from an exact pc itself, but from behind a return address's.
+  std::optional<uint64_t> cache_key(LinkAddress pc) const {
     const std::optional<uint64_t> key = RuleCache::key_of(module_->image, pc);
+    return key && cursor_.pc_is_exact ? *key | RuleCache::kExactPc : key;
+  }
+
+  Step step_by_cached_rule(LinkAddress pc) {
+    const std::optional<uint64_t> key = cache_key(pc);
     if (key) {
       if (const CompactRule* cached = cache_.find(*key)) return step_by_rule(pc, *cached);
     }
@@ -219,9 +226,13 @@ class Walker {
   // `row` is for its room, and the work that it counts.
   CompactRule rule_without_row(RowStatus status, LinkAddress pc, Row& row) const {
     if (status != RowStatus::NoCfi || arch_ != Arch::X86_64) return compact_rule_of(status);
-    const RowStatus next = module_->cfi->row_at({pc.value + 1}, row);
-    const bool is_before_function = next == RowStatus::Found && !row.is_signal_frame;
-    return {.kind = is_before_function ? CompactKind::NoCfiBeforeFunction : CompactKind::NoCfi};
+    const LinkAddress next_instruction{pc.value + (cursor_.pc_is_exact ? 0 : 1)};
+    const bool is_before_function =
+        !cursor_.pc_is_exact && module_->cfi->row_at(next_instruction, row) == RowStatus::Found &&
+        !row.is_signal_frame;
+    if (is_before_function) return {.kind = CompactKind::NoCfiBeforeFunction};
+    if (module_->code == nullptr) return {};
+    return rule_from_code(*module_->code, next_instruction, row.work);
   }
 
   // False if that was the last of the walk's work.
@@ -244,10 +255,12 @@ class Walker {
         return step_by_whole_row(pc);
       case CompactKind::Root:
         return ends(WalkEnd::Root);
+      case CompactKind::CodeFromSp:
+      case CompactKind::CodeFromFp:
       case CompactKind::NoCfi:
-        return step_without_cfi();
+        return step_without_cfi(rule);
       case CompactKind::NoCfiBeforeFunction:
-        return is_entered_by_return() ? ends(WalkEnd::Root) : step_without_cfi();
+        return is_entered_by_return() ? ends(WalkEnd::Root) : step_without_cfi(rule);
       case CompactKind::Malformed:
         return ends(WalkEnd::BadCfi);
       case CompactKind::Unsupported:
@@ -367,6 +380,7 @@ class Walker {
 
   // walk_by_whole_row.cpp
   [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc);
+  Step step_without_row(RowStatus status, LinkAddress pc, Row& row);
   Step step_over(const Row& row);
   void put_cursor_into_registers();
   Step ends_with(const RowResult& result);
@@ -375,13 +389,14 @@ class Walker {
 
   // walk_without_cfi.cpp
   bool is_entered_by_return();
-  [[gnu::noinline]] Step step_without_cfi();
-  bool is_return_address(uint64_t top);
-  bool has_frame_of_its_own();
-  bool leads_here(CallSite call, uint64_t return_address) const;
+  [[gnu::noinline]] Step step_without_cfi(CompactRule rule);
+  std::optional<Step> step_from_start_up_code();
+  bool has_frame_record();
+  std::optional<Step> step_by_code(CompactRule rule);
+  Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);
+  bool is_behind_call(uint64_t return_address);
   static uint64_t target_of(CallSite call, uint64_t return_address);
   CallSite call_behind(uint64_t return_address);
-  Step step_to_stack_top(uint64_t return_address);
   Step step_by_frame_pointer();
   bool has_unread_image() const;
   bool link_register_leads_out();

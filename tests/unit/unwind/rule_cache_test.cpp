@@ -33,8 +33,8 @@ TEST_CASE("RuleCache has no key for what does not fit, and none is zero") {
   CHECK(RuleCache::key_of(0, {0}) != uint64_t{0});
   CHECK(RuleCache::key_of(0, {(uint64_t{1} << 40) - 1}).has_value());
   CHECK_FALSE(RuleCache::key_of(0, {uint64_t{1} << 40}).has_value());
-  CHECK(RuleCache::key_of((1u << 24) - 2, {0}).has_value());
-  CHECK_FALSE(RuleCache::key_of((1u << 24) - 1, {0}).has_value());
+  CHECK(RuleCache::key_of((1u << 23) - 2, {0}).has_value());
+  CHECK_FALSE(RuleCache::key_of((1u << 23) - 1, {0}).has_value());
   CHECK_FALSE(RuleCache::key_of(kNoImage, {0}).has_value());
 }
 

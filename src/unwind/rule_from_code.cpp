@@ -1,0 +1,323 @@
+#include "unwind/rule_from_code.h"
+
+#include "unwind/x86_instruction.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace sentry_prof::unwind {
+namespace {
+
+constexpr int64_t kWord_bytes = 8;
+constexpr uint32_t kInstructionWork = 4;
+
+// Reads code in pieces.
+class CodeWindow {
+ public:
+  CodeWindow(const CodeSource& source, uint32_t& work) : source_(source), work_(work) {}
+
+  // The code from `pc` on, as much of it as an instruction may have; less at its end.
+  Bytes at(LinkAddress pc) {
+    if (pc < begin_ || pc.value - begin_.value + kLongestX86Instruction_bytes > size_bytes_) {
+      load(pc);
+    }
+    const uint64_t inside = pc.value - begin_.value;
+    const Bytes loaded = std::as_bytes(std::span(piece_)).first(size_bytes_);
+    return inside >= loaded.size() ? Bytes() : loaded.subspan(static_cast<size_t>(inside));
+  }
+
+ private:
+  // A whole piece, or near the end of the code what an instruction may have.
+  void load(LinkAddress pc) {
+    begin_ = pc;
+    if (read(piece_.size())) return;
+    for (size_t count = kLongestX86Instruction_bytes; count > 0; --count) {
+      if (read(count)) return;
+    }
+  }
+
+  bool read(size_t count) {
+    work_ += kReadCodeWork;
+    const bool is_read =
+        source_.read_code(begin_, std::as_writable_bytes(std::span(piece_)).first(count));
+    size_bytes_ = is_read ? count : 0;
+    return is_read;
+  }
+
+  const CodeSource& source_;
+  uint32_t& work_;
+  LinkAddress begin_;
+  size_t size_bytes_ = 0;
+  std::array<uint8_t, 256> piece_{};
+};
+
+// Both registers are told relative to what they are at the pc in question.
+enum class Base : uint8_t { Sp, Fp };
+
+// Where the frame pointer's value is.
+struct FpValue {
+  enum class Kind : uint8_t {
+    Original,  // still in the register, or put back
+    AtSp,      // it is an address of the stack: sp + offset_bytes
+    InMemory,  // at `base` + offset_bytes
+    Unknown,
+  };
+  Kind kind = Kind::Original;
+  Base base = Base::Sp;
+  int64_t offset_bytes = 0;
+};
+
+struct State {
+  Base base = Base::Sp;
+  int64_t offset_bytes = 0;  // the stack pointer is base + this
+  bool sp_is_known = true;
+  FpValue fp;
+  // The last frame pointer that was saved from here on, and where; it is not on the stack yet.
+  FpValue saved;
+  int64_t saved_at_bytes = INT64_MAX;
+};
+
+struct Branch {
+  LinkAddress target;
+  State state;
+};
+
+class CodeReading {
+ public:
+  CodeReading(const CodeSource& code, uint32_t& work) : window_(code, work), work_(work) {}
+
+  CompactRule run(LinkAddress pc) {
+    pc_ = pc;
+    for (unsigned i = 0; i < kMaxInstructionsRead; ++i) {
+      work_ += kInstructionWork;
+      const auto instruction = decode_x86(window_.at(pc_));
+      const Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
+      if (outcome == Outcome::Returns) return rule();
+      if (outcome == Outcome::Stops && !take_branch()) {
+        return is_read_whole_ ? tail_call_.value_or(CompactRule{}) : CompactRule{};
+      }
+    }
+    return {};
+  }
+
+ private:
+  enum class Outcome : uint8_t { GoesOn, Returns, Stops };
+
+  Outcome apply(const X86Instruction& instruction) {
+    const LinkAddress next{pc_.value + instruction.size_bytes};
+    const LinkAddress target{next.value + static_cast<uint64_t>(int64_t{instruction.operand})};
+    pc_ = next;
+    switch (instruction.effect) {
+      case X86Effect::None:
+        return Outcome::GoesOn;
+      case X86Effect::Push:
+        return push();
+      case X86Effect::PushFp:
+        return push_fp();
+      case X86Effect::Pop:
+        return move_sp(kWord_bytes);
+      case X86Effect::PopFp:
+        return pop_fp();
+      case X86Effect::AddToSp:
+        return move_sp(instruction.operand);
+      case X86Effect::SpFromFp:
+        return sp_from_fp(instruction.operand);
+      case X86Effect::FpFromSp:
+        return fp_from_sp(instruction.operand);
+      case X86Effect::SavesFp:
+        return save_fp(instruction.operand);
+      case X86Effect::RestoresFp:
+        return restore_fp(instruction.operand);
+      case X86Effect::FollowsFp:
+        return follow_fp();
+      case X86Effect::Leave:
+        sp_from_fp(0);
+        return pop_fp();
+      case X86Effect::OverwritesFp:
+        state_.fp = {FpValue::Kind::Unknown};
+        return Outcome::GoesOn;
+      case X86Effect::Branch:
+        note_branch(target);
+        return Outcome::GoesOn;
+      case X86Effect::Jump:
+        return jump(target);
+      case X86Effect::Return:
+        arguments_bytes_ = instruction.operand;
+        return Outcome::Returns;
+      case X86Effect::JumpByPointer:
+        return Outcome::Returns;
+      case X86Effect::JumpElsewhere:
+        if (!tail_call_ && rule() != CompactRule{}) tail_call_ = rule();
+        break;
+      case X86Effect::OverwritesSp:
+        state_.sp_is_known = false;
+        return Outcome::GoesOn;
+      case X86Effect::Stops:
+        break;
+    }
+    return Outcome::Stops;
+  }
+
+  Outcome move_sp(int64_t bytes) {
+    state_.offset_bytes += bytes;
+    return Outcome::GoesOn;
+  }
+
+  Outcome push() {
+    move_sp(-kWord_bytes);
+    if (state_.offset_bytes == state_.saved_at_bytes) state_.saved_at_bytes = INT64_MAX;
+    return Outcome::GoesOn;
+  }
+
+  Outcome push_fp() {
+    move_sp(-kWord_bytes);
+    return save_fp(0);
+  }
+
+  Outcome pop_fp() {
+    restore_fp(0);
+    return move_sp(kWord_bytes);
+  }
+
+  Outcome save_fp(int64_t bytes) {
+    if (!state_.sp_is_known) return Outcome::GoesOn;
+    state_.saved = state_.fp;
+    state_.saved_at_bytes = state_.offset_bytes + bytes;
+    return Outcome::GoesOn;
+  }
+
+  Outcome restore_fp(int64_t bytes) {
+    const int64_t from_bytes = state_.offset_bytes + bytes;
+    if (!state_.sp_is_known) {
+      state_.fp = {FpValue::Kind::Unknown};
+    } else if (from_bytes == state_.saved_at_bytes) {
+      state_.fp = state_.saved;
+    } else if (state_.base == Base::Sp && from_bytes < 0) {
+      state_.fp = {FpValue::Kind::Unknown};  // put there from another register
+    } else {
+      state_.fp = {FpValue::Kind::InMemory, state_.base, from_bytes};
+    }
+    return Outcome::GoesOn;
+  }
+
+  Outcome follow_fp() {
+    const bool is_original = state_.fp.kind == FpValue::Kind::Original;
+    state_.fp = is_original ? FpValue{FpValue::Kind::InMemory, Base::Fp, 0}
+                            : FpValue{FpValue::Kind::Unknown};
+    return Outcome::GoesOn;
+  }
+
+  Outcome sp_from_fp(int64_t bytes) {
+    state_.sp_is_known = true;
+    if (state_.fp.kind == FpValue::Kind::AtSp) {
+      state_.offset_bytes = state_.fp.offset_bytes + bytes;
+    } else if (state_.fp.kind == FpValue::Kind::Original) {
+      state_.base = Base::Fp;
+      state_.offset_bytes = bytes;
+      state_.saved_at_bytes = INT64_MAX;
+    } else {
+      state_.sp_is_known = false;
+    }
+    return Outcome::GoesOn;
+  }
+
+  Outcome fp_from_sp(int64_t bytes) {
+    state_.fp = state_.base == Base::Sp && state_.sp_is_known
+                    ? FpValue{FpValue::Kind::AtSp, Base::Sp, state_.offset_bytes + bytes}
+                    : FpValue{FpValue::Kind::Unknown};
+    return Outcome::GoesOn;
+  }
+
+  Outcome jump(LinkAddress target) {
+    if (!is_new(target)) return Outcome::Stops;
+    pc_ = target;
+    return Outcome::GoesOn;
+  }
+
+  void note_branch(LinkAddress target) {
+    if (!is_new(target)) return;
+    if (branch_count_ == branches_.size()) {
+      is_read_whole_ = false;
+    } else {
+      branches_[branch_count_++] = {target, state_};
+    }
+  }
+
+  // The one noted last: it is likely to be near.
+  bool take_branch() {
+    if (branch_count_ == 0) return false;
+    const Branch& branch = branches_[--branch_count_];
+    pc_ = branch.target;
+    state_ = branch.state;
+    return true;
+  }
+
+  // Jumped to for the first time. Only jumps can go in circles.
+  bool is_new(LinkAddress target) {
+    const auto end = targets_.begin() + static_cast<std::ptrdiff_t>(target_count_);
+    if (std::find(targets_.begin(), end, target) != end) return false;
+    if (target_count_ == targets_.size()) {
+      is_read_whole_ = false;
+      return false;
+    }
+    targets_[target_count_++] = target;
+    return true;
+  }
+
+  // A return address that is on the stack now, and behind a call that pushed words of eight bytes.
+  bool is_plausible() const {
+    if (!state_.sp_is_known || state_.offset_bytes % kWord_bytes != 0) return false;
+    return state_.base == Base::Fp ? state_.offset_bytes > 0 : state_.offset_bytes >= 0;
+  }
+
+  // Of the state in which the code returns.
+  CompactRule rule() const {
+    const bool has_record = state_.fp.kind == FpValue::Kind::InMemory &&
+                            state_.fp.base == Base::Fp && state_.fp.offset_bytes == 0;
+    // The return address is beside the caller's frame pointer, wherever the stack pointer is.
+    if (has_record) return rule_of(Base::Fp, kWord_bytes);
+    return is_plausible() ? rule_of(state_.base, state_.offset_bytes) : CompactRule{};
+  }
+
+  CompactRule rule_of(Base base, int64_t return_address_bytes) const {
+    if (arguments_bytes_ % kWord_bytes != 0) return {};
+    const int64_t above_words = arguments_bytes_ / kWord_bytes + 1;
+    const int64_t cfa_words = return_address_bytes / kWord_bytes + above_words;
+    if (cfa_words > INT16_MAX) return {};
+    CompactRule rule{.kind = base == Base::Sp ? CompactKind::CodeFromSp : CompactKind::CodeFromFp,
+                     .cfa_words = static_cast<int16_t>(cfa_words),
+                     .return_address_words = static_cast<int16_t>(-above_words)};
+    if (state_.fp.kind == FpValue::Kind::Original) return rule;
+    rule.fp = CompactFp::Unknown;
+    const int64_t fp_words = state_.fp.offset_bytes / kWord_bytes - cfa_words;
+    if (state_.fp.kind == FpValue::Kind::InMemory && state_.fp.base == base &&
+        state_.fp.offset_bytes % kWord_bytes == 0 && fp_words >= INT16_MIN &&
+        fp_words < -above_words) {
+      rule.fp = CompactFp::Saved;
+      rule.fp_words = static_cast<int16_t>(fp_words);
+    }
+    return rule;
+  }
+
+  CodeWindow window_;
+  uint32_t& work_;
+  LinkAddress pc_;
+  State state_;
+  // Of the first jump that may be one. If it goes by a table, some branch leads to a return.
+  std::optional<CompactRule> tail_call_;
+  int32_t arguments_bytes_ = 0;  // that the return takes off the stack, too
+  bool is_read_whole_ = true;    // no branch had to be dropped
+  std::array<Branch, 32> branches_;
+  size_t branch_count_ = 0;
+  std::array<LinkAddress, 64> targets_;
+  size_t target_count_ = 0;
+};
+
+}  // namespace
+
+CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work) {
+  return CodeReading(code, work).run(pc);
+}
+
+}  // namespace sentry_prof::unwind

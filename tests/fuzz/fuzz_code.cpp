@@ -1,0 +1,82 @@
+// Code that the fuzzer makes up, decoded and read on to its return from some of its bytes. Nothing
+// may crash, read outside the code or run on; and a rule that is found keeps the promises of
+// rule_from_code.h.
+#include "base/byte_reader.h"
+#include "unwind/rule_from_code.h"
+#include "unwind/x86_instruction.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+using namespace sentry_prof;
+using namespace sentry_prof::unwind;
+
+namespace {
+
+constexpr size_t kMaxStarts = 16;
+// An instruction may need a piece of the code to be read anew, in up to nine tries at its end.
+constexpr uint32_t kMaxWork = kMaxInstructionsRead * (4 + 9 * 64);
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+class FuzzedCode final : public CodeSource {
+ public:
+  FuzzedCode(LinkAddress begin, Bytes bytes) : begin_(begin), bytes_(bytes.begin(), bytes.end()) {}
+
+  bool read_code(LinkAddress begin, std::span<std::byte> out) const override {
+    const uint64_t at = begin.value - begin_.value;
+    if (at > bytes_.size() || out.size() > bytes_.size() - at) return false;
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at), out.size(), out.begin());
+    return true;
+  }
+
+ private:
+  LinkAddress begin_;
+  std::vector<std::byte> bytes_;
+};
+
+// Of an exact allocation, so that the sanitizer sees a read one byte too far.
+void check_decoding(Bytes code) {
+  const std::vector<std::byte> copy(code.begin(), code.end());
+  const auto instruction = decode_x86(copy);
+  if (!instruction) return;
+  require(instruction->size_bytes >= 1 && instruction->size_bytes <= kLongestX86Instruction_bytes);
+  require(instruction->size_bytes <= copy.size());
+  // What stands behind it is none of its business.
+  require(decode_x86(Bytes(copy).first(instruction->size_bytes)) == instruction);
+  require(!decode_x86(Bytes(copy).first(instruction->size_bytes - 1)));
+}
+
+void check_rule(const CodeSource& code, LinkAddress pc) {
+  uint32_t work = 0;
+  const CompactRule rule = rule_from_code(code, pc, work);
+  require(work > 0 && work <= kMaxWork);
+  uint32_t work_again = 0;
+  require(rule_from_code(code, pc, work_again) == rule && work_again == work);
+  if (rule.kind == CompactKind::NoCfi) return require(rule == CompactRule{});
+  require(rule.kind == CompactKind::CodeFromSp || rule.kind == CompactKind::CodeFromFp);
+  require(rule.return_address_words <= -1);
+  // The return address is on the stack, which is above the stack pointer.
+  const int slot_words = rule.cfa_words + rule.return_address_words;
+  require(slot_words >= (rule.kind == CompactKind::CodeFromSp ? 0 : 1));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  ByteReader input(std::as_bytes(std::span(data, size)));
+  // Near the ends of the address space, too, where a sum of addresses begins anew.
+  const LinkAddress begin{input.u8() % 4 == 0 ? input.u64() : 0x1000};
+  const uint64_t stride = 1 + input.u8() % 8;
+  const Bytes bytes = input.bytes(input.remaining());
+  const FuzzedCode code(begin, bytes);
+  for (size_t i = 0, at = 0; i < kMaxStarts && at <= bytes.size(); ++i, at += stride) {
+    const Bytes rest = bytes.subspan(at);
+    check_decoding(rest.first(std::min(rest.size(), 2 * kLongestX86Instruction_bytes)));
+    check_rule(code, {begin.value + at});
+  }
+  return 0;
+}

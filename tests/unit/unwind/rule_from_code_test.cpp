@@ -1,0 +1,246 @@
+// The rule that the code itself gives. Encodings as gas writes them, the instructions beside them.
+#include "unwind/rule_from_code.h"
+
+#include "support/catch2.h"
+#include "support/fake_cfi.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+using namespace sentry_prof::unwind;
+
+namespace {
+
+constexpr uint64_t kBegin = 0x1000;
+
+struct Function {
+  explicit Function(std::initializer_list<int> bytes) { code.put(kBegin, bytes); }
+
+  CompactRule at(uint64_t offset) {
+    work = 0;
+    return rule_from_code(code, {kBegin + offset}, work);
+  }
+
+  FakeCode code;
+  uint32_t work = 0;
+};
+
+CompactRule from_sp(int16_t cfa_words) {
+  return {.kind = CompactKind::CodeFromSp, .cfa_words = cfa_words, .return_address_words = -1};
+}
+
+CompactRule from_fp(int16_t cfa_words) {
+  CompactRule rule = from_sp(cfa_words);
+  rule.kind = CompactKind::CodeFromFp;
+  return rule;
+}
+
+CompactRule saving_fp(CompactRule rule, int16_t fp_words) {
+  rule.fp = CompactFp::Saved;
+  rule.fp_words = fp_words;
+  return rule;
+}
+
+CompactRule without_fp(CompactRule rule) {
+  rule.fp = CompactFp::Unknown;
+  return rule;
+}
+
+bool is_none(CompactRule rule) { return rule == CompactRule{}; }
+
+}  // namespace
+
+TEST_CASE("without a frame the return address is at the stack pointer") {
+  Function f{0x90, 0xc3};  // nop; ret
+  CHECK(f.at(0) == from_sp(1));
+  CHECK(f.at(1) == from_sp(1));
+  CHECK(f.work > 0);
+}
+
+TEST_CASE("what is taken off the stack until the return lies below the return address") {
+  Function f{
+      0x53,                    // 0: push %rbx
+      0x41, 0x54,              // 1: push %r12
+      0x48, 0x83, 0xec, 0x18,  // 3: sub $0x18,%rsp
+      0x90,                    // 7: nop
+      0x48, 0x83, 0xc4, 0x18,  // 8: add $0x18,%rsp
+      0x41, 0x5c,              // 12: pop %r12
+      0x5b,                    // 14: pop %rbx
+      0xc3,                    // 15: ret
+  };
+  CHECK(f.at(0) == from_sp(1));
+  CHECK(f.at(1) == from_sp(2));
+  CHECK(f.at(3) == from_sp(3));
+  CHECK(f.at(7) == from_sp(6));
+  CHECK(f.at(12) == from_sp(3));
+  CHECK(f.at(15) == from_sp(1));
+}
+
+TEST_CASE("a frame pointer is followed from where it is set up to where it is given back") {
+  Function f{
+      0x55,                    // 0: push %rbp
+      0x48, 0x89, 0xe5,        // 1: mov %rsp,%rbp
+      0x48, 0x83, 0xec, 0x20,  // 4: sub $0x20,%rsp
+      0x90,                    // 8: nop
+      0xc9,                    // 9: leave
+      0xc3,                    // 10: ret
+  };
+  CHECK(f.at(0) == from_sp(1));
+  CHECK(f.at(1) == saving_fp(from_sp(2), -2));
+  CHECK(f.at(4) == saving_fp(from_fp(2), -2));
+  CHECK(f.at(8) == saving_fp(from_fp(2), -2));
+  CHECK(f.at(10) == from_sp(1));
+}
+
+TEST_CASE("a stack of a size that only the frame pointer knows ends by it") {
+  Function f{
+      0x90,                    // nop
+      0x48, 0x8d, 0x65, 0xf0,  // lea -0x10(%rbp),%rsp
+      0x5b,                    // pop %rbx
+      0x41, 0x5c,              // pop %r12
+      0x5d,                    // pop %rbp
+      0xc3,                    // ret
+  };
+  CHECK(f.at(0) == saving_fp(from_fp(2), -2));
+  Function aligned{0x48, 0x83, 0xe4, 0xf0, 0xc3};  // and $-16,%rsp; ret
+  CHECK(is_none(aligned.at(0)));
+}
+
+TEST_CASE("the register of the frame pointer may serve as any other") {
+  Function f{
+      0x55,              // 0: push %rbp
+      0x31, 0xed,        // 1: xor %ebp,%ebp
+      0x48, 0x89, 0xfd,  // 3: mov %rdi,%rbp
+      0x5d,              // 6: pop %rbp
+      0xc3,              // 7: ret
+  };
+  CHECK(f.at(0) == from_sp(1));
+  CHECK(f.at(3) == saving_fp(from_sp(2), -2));
+  Function lost{0x31, 0xed, 0xc3};  // xor %ebp,%ebp; ret
+  CHECK(lost.at(0) == without_fp(from_sp(1)));
+  Function gone{0x31, 0xed, 0xc9, 0xc3};  // xor %ebp,%ebp; leave; ret
+  CHECK(is_none(gone.at(0)));
+  Function from_other{0x53, 0x5d, 0xc3};  // push %rbx; pop %rbp; ret
+  CHECK(from_other.at(0) == without_fp(from_sp(1)));
+}
+
+TEST_CASE("a frame pointer may be saved by moves, as Go's compiler did") {
+  Function f{
+      0x48, 0x83, 0xec, 0x10,        // 0: sub $0x10,%rsp
+      0x48, 0x89, 0x6c, 0x24, 0x08,  // 4: mov %rbp,8(%rsp)
+      0x48, 0x8d, 0x6c, 0x24, 0x08,  // 9: lea 8(%rsp),%rbp
+      0x90,                          // 14: nop
+      0x48, 0x8b, 0x6c, 0x24, 0x08,  // 15: mov 8(%rsp),%rbp
+      0x48, 0x83, 0xc4, 0x10,        // 20: add $0x10,%rsp
+      0xc3,                          // 24: ret
+  };
+  CHECK(f.at(0) == from_sp(1));
+  CHECK(f.at(4) == from_sp(3));
+  CHECK(f.at(14) == saving_fp(from_sp(3), -2));
+  CHECK(f.at(24) == from_sp(1));
+}
+
+TEST_CASE("a frame record that is followed says where the return address is, too") {
+  Function f{
+      0x48, 0x8b, 0x6d, 0x00,  // mov 0(%rbp),%rbp
+      0x48, 0x83, 0xc4, 0x30,  // add $0x30,%rsp
+      0xff, 0xe1,              // jmp *%rcx
+  };
+  CHECK(f.at(0) == saving_fp(from_fp(2), -2));
+  CHECK(f.at(4) == from_sp(7));
+  Function of_other{0x31, 0xed, 0x48, 0x8b, 0x6d, 0x00, 0xc3};  // xor %ebp,%ebp; ...; ret
+  CHECK(of_other.at(0) == without_fp(from_sp(1)));
+}
+
+TEST_CASE("branches are read on first, and taken where the way on ends") {
+  Function f{
+      0x85, 0xc0,              // 0: test %eax,%eax
+      0x74, 0x02,              // 2: je 6
+      0x0f, 0x0b,              // 4: ud2
+      0x48, 0x83, 0xc4, 0x08,  // 6: add $8,%rsp
+      0xc3,                    // 10: ret
+  };
+  CHECK(f.at(0) == from_sp(2));
+  CHECK(is_none(f.at(4)));
+}
+
+TEST_CASE("code that goes in circles is left by its exit, or not at all") {
+  Function f{
+      0x75, 0x03,  // 0: jne 5
+      0x90,        // 2: nop
+      0xeb, 0xfb,  // 3: jmp 0
+      0x5b,        // 5: pop %rbx
+      0xc3,        // 6: ret
+  };
+  CHECK(f.at(2) == from_sp(2));
+  Function forever{0xeb, 0xfe};  // jmp to itself
+  CHECK(is_none(forever.at(0)));
+}
+
+TEST_CASE("a jump goes on elsewhere, one by a pointer to another function") {
+  Function f{0xe9, 0xfb, 0x0f, 0, 0};  // jmp 0x2000
+  f.code.put(0x2000, {0x5b, 0xc3});
+  CHECK(f.at(0) == from_sp(2));
+  Function plt{0xff, 0x25, 0x10, 0, 0, 0};  // jmp *x(%rip)
+  CHECK(plt.at(0) == from_sp(1));
+  Function after_push{0x68, 1, 0, 0, 0, 0xff, 0x25, 0x10, 0, 0, 0};  // push $1; jmp *x(%rip)
+  CHECK(is_none(after_push.at(0)));
+}
+
+TEST_CASE("a jump by a register is a call's last, if nothing else returns") {
+  Function tail{0x5b, 0xff, 0xe0};  // pop %rbx; jmp *%rax
+  CHECK(tail.at(0) == from_sp(2));
+  CHECK(tail.at(1) == from_sp(1));
+  Function by_table{
+      0x77, 0x02,  // ja 4
+      0xff, 0xe0,  // jmp *%rax
+      0x5b,        // 4: pop %rbx
+      0xc3,        // ret
+  };
+  CHECK(by_table.at(0) == from_sp(2));
+}
+
+TEST_CASE("a jump by a register is no tail call where branches had to be dropped") {
+  Function f{};
+  uint64_t at = kBegin;
+  for (int i = 0; i < 65; ++i, at += 6) {
+    f.code.put(at, {0x0f, 0x84, 0, i, 0, 0});  // je, each to another place
+  }
+  f.code.put(at, {0xff, 0xe0});  // jmp *%rax
+  CHECK(is_none(f.at(0)));
+}
+
+TEST_CASE("a return may take arguments off the stack") {
+  Function f{0x5b, 0xc2, 0x10, 0};  // pop %rbx; ret $16
+  CompactRule rule = from_sp(4);
+  rule.return_address_words = -3;
+  CHECK(f.at(0) == rule);
+  Function odd{0xc2, 0x01, 0};
+  CHECK(is_none(odd.at(0)));
+}
+
+TEST_CASE("what lies above the return address is no saved frame pointer") {
+  Function f{0x48, 0x8b, 0x6c, 0x24, 0x08, 0xc3};  // mov 8(%rsp),%rbp; ret
+  CHECK(f.at(0) == without_fp(from_sp(1)));
+  Function overwritten{0x55, 0x58, 0x53, 0x5d, 0xc3};  // push %rbp; pop %rax; push %rbx; pop %rbp
+  CHECK(overwritten.at(0) == without_fp(from_sp(1)));
+}
+
+TEST_CASE("code that cannot be read, or is none, gives no rule") {
+  CHECK(is_none(Function{}.at(0)));
+  CHECK(is_none(Function{0x90}.at(0)));
+  CHECK(is_none(Function{0x06, 0xc3}.at(0)));
+  Function returns_to_nowhere{0x53, 0xc3};  // push %rbx; ret
+  CHECK(is_none(returns_to_nowhere.at(0)));
+  Function odd{0x48, 0x83, 0xc4, 0x04, 0xc3};  // add $4,%rsp; ret
+  CHECK(is_none(odd.at(0)));
+  Function huge{0x48, 0x81, 0xc4, 0, 0, 0, 0x10, 0xc3};  // add $0x10000000,%rsp; ret
+  CHECK(is_none(huge.at(0)));
+}
+
+TEST_CASE("reading on has an end") {
+  FakeCode code;
+  for (uint64_t i = 0; i < 3 * kMaxInstructionsRead; ++i) code.put(kBegin + i, {0x90});
+  uint32_t work = 0;
+  CHECK(is_none(rule_from_code(code, {kBegin}, work)));
+  CHECK(work < 64 * kMaxInstructionsRead);
+}

@@ -1,0 +1,247 @@
+// Code without unwind information that can be read: how much it takes off the stack until it
+// returns says where the return address is, which is believed where it lies behind a call. And the
+// first code of a process.
+#include "support/catch2.h"
+#include "walk_fixture.h"
+
+#include <elf.h>
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+
+using Pcs = std::vector<uint64_t>;
+using Origins = std::vector<FrameOrigin>;
+
+namespace {
+
+constexpr uint64_t kLeaf = 0x5010;  // no row covers it
+constexpr uint64_t kCaller = 0x2050;
+constexpr uint64_t kOuter = 0x3050;
+constexpr uint64_t kRoot = 0x4050;
+
+// kCaller keeps a frame pointer; the leaf's, which is still that, leads past it to kOuter.
+struct FramelessLeaf : World {
+  FramelessLeaf() {
+    code.put(kLeaf, {0x90, 0xc3});  // nop; ret
+    cfi.add(0x2000, 0x2100, saving(row_with_cfa(kRbp, 16), kRbp, -16));
+    cfi.add(0x3000, 0x3100, saving(row_with_cfa(kRbp, 16), kRbp, -16));
+    cfi.add(0x4000, 0x4100, root_row());
+  }
+
+  Pcs walk_at(uint64_t pc) {
+    const uint64_t sp = 0x7008;
+    const FakeStack stack(
+        sp, {at(kCaller), 0, /*0x7018*/ 0x7030, at(kOuter), 0, /*0x7030*/ 0, at(kRoot)});
+    const Walk walk = World::walk(registers_at(at(pc), sp, 0x7018), stack);
+    CHECK(end_of(walk) == "root");
+    found_origins = origins(walk);
+    return pcs(walk);
+  }
+
+  Origins found_origins;
+};
+
+const Pcs kWhole{kLeaf, kCaller, kOuter, kRoot};
+const Pcs kWithoutCaller{kLeaf, kOuter, kRoot};
+
+}  // namespace
+
+TEST_CASE("a leaf whose code can be read is walked by it") {
+  FramelessLeaf w;
+  w.code.put_call(kCaller, 0x5000);
+  CHECK(w.walk_at(kLeaf) == kWhole);
+  CHECK(w.found_origins ==
+        Origins{FrameOrigin::Leaf, FrameOrigin::Code, FrameOrigin::Cfi, FrameOrigin::Cfi});
+  CHECK(w.walk_at(kLeaf) == kWhole);  // by the cached rule
+}
+
+TEST_CASE("calls by pointer, and of other code that jumped here, are calls") {
+  FramelessLeaf by_pointer;
+  by_pointer.code.put(kCaller - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0});
+  CHECK(by_pointer.walk_at(kLeaf) == kWhole);
+  FramelessLeaf of_other;
+  of_other.code.put_call(kCaller, 0x3000);
+  CHECK(of_other.walk_at(kLeaf) == kWhole);
+}
+
+TEST_CASE("a word behind no call, or whose code is not at hand, is not believed") {
+  FramelessLeaf w;
+  CHECK(w.walk_at(kLeaf) == kWithoutCaller);
+  FramelessLeaf other;
+  other.code.put(kCaller - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90});
+  CHECK(other.walk_at(kLeaf) == kWithoutCaller);
+  CHECK(other.found_origins ==
+        Origins{FrameOrigin::Leaf, FrameOrigin::FramePointer, FrameOrigin::Cfi});
+}
+
+TEST_CASE("bytes that read as a direct call to no code are no call") {
+  FramelessLeaf w;
+  w.code.put_call(kCaller, 0x800000);
+  CHECK(w.walk_at(kLeaf) == kWithoutCaller);
+}
+
+TEST_CASE("a leaf that has a frame of its own goes by it") {
+  FramelessLeaf w;
+  w.code.put(kLeaf, {0xc9, 0xc3});   // leave; ret
+  w.code.put_call(kCaller, 0x5000);  // a leftover
+  w.code.put_call(kOuter, 0x5000);
+  CHECK(w.walk_at(kLeaf) == kWithoutCaller);
+  CHECK(w.found_origins == Origins{FrameOrigin::Leaf, FrameOrigin::Code, FrameOrigin::Cfi});
+}
+
+TEST_CASE("callers without unwind information are read on from where they are returned to") {
+  World w;
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+  w.cfi.add(0x4000, 0x4100, root_row());
+  w.code.put(0x5010, {0x5d, 0xc3});                    // pop %rbp; ret
+  w.code.put(0x5020, {0x48, 0x83, 0xc4, 0x08, 0xc3});  // add $8,%rsp; ret
+  w.code.put_call(0x5020, 0x5000);
+  w.code.put_call(kRoot, 0x5018);
+  const FakeStack stack(0x7000,
+                        {0, at(0x5010), /*0x7010*/ 0x1234, at(0x5020), /*0x7020*/ 0, at(kRoot)});
+  const Walk walk = w.walk(registers_at(at(0x2010), 0x7000, 0), stack);
+  CHECK(pcs(walk) == Pcs{0x2010, 0x5010, 0x5020, kRoot});
+  CHECK(origins(walk) ==
+        Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Code, FrameOrigin::Code});
+}
+
+TEST_CASE("a frame deeper than the copy is cut, not guessed") {
+  World w;
+  w.code.put(kLeaf, {0x48, 0x81, 0xc4, 0, 1, 0, 0, 0xc3});  // add $0x100,%rsp; ret
+  const std::vector<uint64_t> words(16, 0);
+  const StackSnapshot stack({0x7000}, std::as_bytes(std::span(words)), true);
+  CHECK(end_of(w.unwinder.walk(registers_at(at(kLeaf), 0x7000, 0), stack, w.modules)) ==
+        "stack_truncated");
+}
+
+namespace {
+
+// kLeaf was called by the C library's start-up code at 0x6010, of which nothing can be read on.
+struct StartUp : World {
+  StartUp() { cfi.add(0x5000, 0x5100, row_with_cfa(kRsp, 16)); }
+
+  Walk walk(uint64_t below_arguments) {
+    const uint64_t strings = 0x7800;
+    const FakeStack stack(
+        0x7000, {0, at(0x6010), /*0x7010*/ 0, below_arguments, /*0x7020*/ 1, strings, 0, strings, 0,
+                 AT_PHDR, at(0x40), AT_PAGESZ, 4096, AT_NULL, 0});
+    return World::walk(registers_at(at(kLeaf), 0x7000, 1), stack);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("start-up code right below the process's arguments was called by the entry point") {
+  StartUp w;
+  w.code.put_call(0x8010, 0x6000);
+  w.cfi.add(0x8000, 0x8100, RowStatus::Root);
+  const Walk walk = w.walk(at(0x8010));
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{kLeaf, 0x6010, 0x8010});
+  CHECK(origins(walk) == Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::ProcessStart});
+}
+
+TEST_CASE("start-up code above which no call stands was called by nobody knows whom") {
+  StartUp w;
+  CHECK(end_of(w.walk(at(0x8010))) == "no_unwind_info");  // what stands there cannot be read
+  w.code.put(0x8009, {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90});
+  const Walk walk = w.walk(at(0x8010));
+  CHECK(end_of(walk) == "no_unwind_info");
+  CHECK(pcs(walk) == Pcs{kLeaf, 0x6010});
+}
+
+TEST_CASE("what begins where the process's stack does is the root") {
+  World w;
+  w.cfi.add(0x5000, 0x5100, row_with_cfa(kRsp, 16));
+  const FakeStack stack(0x7000, {0, at(0x6010), /*0x7010*/ 1, 0x7800, 0, 0x7800, 0, AT_PHDR,
+                                 at(0x40), AT_PAGESZ, 4096, AT_NULL, 0});
+  CHECK(end_of(w.walk(registers_at(at(kLeaf), 0x7000, 1), stack)) == "root");
+}
+
+TEST_CASE("a frame pointer that leads to a call goes before the process's start") {
+  StartUp w;
+  w.code.put_call(0x8010, 0x6000);
+  w.code.put_call(kCaller, 0x6000);
+  w.cfi.add(0x8000, 0x8100, RowStatus::Root);
+  w.cfi.add(0x2000, 0x2100, root_row());
+  const FakeStack stack(
+      0x7000, {0, at(0x6010), /*0x7010*/ 0, at(kCaller), 0, at(0x8010),
+               /*0x7030*/ 1, 0x7800, 0, 0x7800, 0, AT_PHDR, at(0x40), AT_PAGESZ, 4096, AT_NULL, 0});
+  CHECK(pcs(w.World::walk(registers_at(at(kLeaf), 0x7000, 0x7010), stack)) ==
+        Pcs{kLeaf, 0x6010, kCaller});
+}
+
+TEST_CASE("code is read on from an exact pc and from behind a return address apart") {
+  World w;
+  w.cfi.add(0x2000, 0x2100, root_row());
+  w.code.put(0x5010, {0x48, 0x83, 0xc4, 0x08, 0xc3});  // add $8,%rsp; ret
+  w.code.put_call(kCaller, 0x5000);
+  // A frame pointer that is none leads into the middle of that instruction.
+  const FakeStack misled(0x7000, {0, at(0x5011), 0, 0, 0, 0});
+  w.walk(registers_at(at(0x6010), 0x7000, 0x7000), misled);
+  const FakeStack stack(0x7000, {0, at(kCaller), 0, 0});
+  CHECK(pcs(w.walk(registers_at(at(0x5010), 0x7000, 0), stack)) == Pcs{0x5010, kCaller});
+}
+
+TEST_CASE("a word that was not believed is not remembered as seen") {
+  World w;
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+  w.cfi.add(0x4000, 0x4100, root_row());
+  w.code.put(0x5010, {0xc3});
+  w.code.put_call(kRoot, 0x5000);
+  const auto walk = [&](uint64_t top, WalkMemory& memory) {
+    const FakeStack stack(0x7000, {0, at(0x5010), /*0x7010*/ top, 0, /*0x7020*/ 0, at(kRoot)});
+    return origins(
+        w.unwinder.walk(registers_at(at(0x2010), 0x7000, 0x7020), stack, w.modules, &memory));
+  };
+  WalkMemory memory;
+  CHECK(walk(0, memory) == Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::FramePointer});
+  CHECK(walk(at(kRoot), memory) == Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Code});
+}
+
+TEST_CASE("code is read once for a walk that needs all registers, too") {
+  World w;
+  w.code.put(0x5010, {0x48, 0x83, 0xc4, 0x08, 0xc3});  // add $8,%rsp; ret
+  w.code.put_call(kCaller, 0x5000);
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRbx, 16));
+  const FakeStack stack(0x7000, {0, at(kCaller), 0, 0});
+  w.walk(registers_at(at(0x5010), 0x7000, 0), stack);
+  const int reads = w.code.reads();
+  CHECK(end_of(w.walk(registers_at(at(0x5010), 0x7000, 0), stack)) == "unknown_register");
+  CHECK(w.code.reads() == reads);
+}
+
+TEST_CASE("a function to which a return leads that no call made is the root") {
+  World w;
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+  w.cfi.add(0x3000, 0x3100, row_with_cfa(kRsp, 8));
+  const FakeStack stack(0x7000, {0, at(0x3000), 0, 0, 0, 0});
+  const auto registers = registers_at(at(0x2010), 0x7000, 0x7018);
+  const auto walk = [&] { return w.walk(registers, stack); };
+  CHECK(end_of(walk()) == "no_unwind_info");  // what stands before it is not known
+  World known;
+  known.cfi = w.cfi;
+  known.code.put(0x2ff9, {0x66, 0x0f, 0x1f, 0x44, 0, 0, 0xf4});
+  const Walk whole = known.walk(registers, stack);
+  CHECK(end_of(whole) == "root");
+  CHECK(pcs(whole) == Pcs{0x2010, 0x3000});
+}
+
+TEST_CASE("a pointer to a function where a frame pointer leads is no root") {
+  World w;
+  w.cfi.add(0x3000, 0x3100, row_with_cfa(kRsp, 8));
+  w.code.put(0x2ff9, {0x66, 0x0f, 0x1f, 0x44, 0, 0, 0xf4});  // nothing calls from there
+  const FakeStack stack(0x7000, {0, 0, /*0x7010*/ 5, at(0x3000), 0, 0});
+  const Walk walk = w.walk(registers_at(at(kLeaf), 0x7000, 0x7010), stack);
+  CHECK(end_of(walk) == "no_unwind_info");
+  CHECK(pcs(walk) == Pcs{kLeaf, 0x3000});
+}
+
+TEST_CASE("behind a call that does not return, another function may begin") {
+  World w;
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+  w.cfi.add(0x3000, 0x3100, row_with_cfa(kRsp, 8));
+  w.code.put_call(0x3000, 0x2000);
+  const FakeStack stack(0x7000, {0, at(0x3000), 0, 0, 0, 0});
+  CHECK(end_of(w.walk(registers_at(at(0x2010), 0x7000, 1), stack)) == "no_unwind_info");
+}

@@ -178,6 +178,8 @@ def table_of_stacks(recorder, deep):
     for frequency_hz in (101, 997):
         say(f"1 MiB at {frequency_hz} Hz")
         rows.append(row_of(f"stacks of 1 MiB, {frequency_hz} Hz", ">= 99 %", recorder.launched(frequency_hz, [deep, "1000", "4", "1000"])))
+    say("large frames")
+    rows.append(row_of("frames of 500 KB, 997 Hz", ">= 99 %", recorder.launched(997, [deep, "2", "4", "500000"])))
     return measure.table_text(rows)
 
 

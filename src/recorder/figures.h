@@ -46,8 +46,7 @@ struct SampleFigures {
   // frames.
   uint64_t samples_with_live_frames = 0;
   uint64_t live_frames = 0;
-  // The same for those that were taken from the thread's last whole walk (Unwinder::join()); these
-  // stacks count as cut.
+  // The same for those that were taken from the thread's last whole walk (Unwinder::join()).
   uint64_t samples_with_joined_frames = 0;
   uint64_t joined_frames = 0;
   uint64_t unwind_ns = 0;
@@ -55,7 +54,7 @@ struct SampleFigures {
 
   // Of stacks deeper than they are, completed or not.
   uint64_t cut_copies() const {
-    return samples_with_live_frames +
+    return samples_with_live_frames + samples_with_joined_frames +
            walk_ends[static_cast<size_t>(unwind::WalkEnd::StackTruncated)];
   }
 

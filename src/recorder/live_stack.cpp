@@ -20,12 +20,24 @@ bool LiveStack::begin(const MemoryRequest& above_copy, const unwind::Walk& cut_w
   above_copy_ = above_copy;
   size_bytes_ = 0;
   is_at_end_ = false;
-  if (!read_ || cut_walk.last_return_address.address == 0) return false;
-  MemoryRequest request = above_copy;
-  request.address = {cut_walk.last_return_address.address};
-  uint64_t now = 0;
-  const auto bytes = std::as_writable_bytes(std::span(&now, 1));
-  return read_(request, bytes) == sizeof(now) && now == cut_walk.last_return_address.value;
+  last_word_count_ = 0;
+  // The step of the last frame has not found its word.
+  const std::span<const unwind::WalkStep> steps = cut_walk.steps;
+  for (size_t i = steps.size(); i-- > 1 && last_word_count_ < last_words_.size();) {
+    last_words_[last_word_count_++] = steps[i - 1].return_address;
+  }
+  return read_ != nullptr;
+}
+
+bool LiveStack::still_stands() {
+  return last_word_count_ == last_words_.size() &&
+         std::ranges::all_of(last_words_, [&](const unwind::SeenWord& word) {
+           MemoryRequest request = above_copy_;
+           request.address = {word.address};
+           uint64_t now = 0;
+           const auto bytes = std::as_writable_bytes(std::span(&now, 1));
+           return read_(request, bytes).size_bytes == sizeof(now) && now == word.value;
+         });
 }
 
 bool LiveStack::grow() {
@@ -36,7 +48,8 @@ bool LiveStack::grow() {
   MemoryRequest request = above_copy_;
   request.address.value += size_bytes_;
   const size_t asked = wanted - size_bytes_;
-  const size_t got = read_(request, std::span(buffer_).subspan(size_bytes_, asked));
+  const auto [got, time_ns] = read_(request, std::span(buffer_).subspan(size_bytes_, asked));
+  read_time_ns_ = time_ns;
   is_at_end_ = got < asked;
   budget_bytes_ += asked - got;
   size_bytes_ += got;

@@ -5,6 +5,7 @@
 #include "base/byte_reader.h"
 #include "unwind/walk.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,36 +14,46 @@
 
 namespace sentry_prof::recorder {
 
-// Memory of a process as it is now, for a sample of `sample_time_ns`: how many bytes from the first
-// on could be read. 0 if it is too late.
+// Memory of a process as it is now, for a sample of `sample_time_ns`.
 struct MemoryRequest {
   uint32_t pid = 0;
   uint64_t sample_time_ns = 0;
   RuntimeAddress address;
 };
-using ReadMemory = std::function<size_t(const MemoryRequest&, std::span<std::byte>)>;
+// How many bytes from the first on could be read, none if it is too late; and when that was done.
+struct MemoryRead {
+  size_t size_bytes = 0;
+  uint64_t time_ns = 0;
+};
+using ReadMemory = std::function<MemoryRead(const MemoryRequest&, std::span<std::byte>)>;
 
-// The frames of a stack that were there when the sample was taken are there as long as the
-// innermost of them has not returned: none of its callers runs before. So a stack that is deeper
-// than its copy can be completed, for as long as the last return address found in the copy is where
-// it was.
+// The part of a stack that is beyond its copy, as it is now. Is it what it was when the sample was
+// taken? The frames outside of one stay as they are until it returns: none of its callers runs
+// before. So the last frames of the copy are looked at, whether they still stand.
 class LiveStack {
  public:
   explicit LiveStack(ReadMemory read) : read_(std::move(read)) {}
 
-  // Whether the process's stack still is what `cut_walk` has seen of it. Then bytes() is empty.
+  // Begins anew: bytes() is empty. False if nothing can be read at all.
   bool begin(const MemoryRequest& above_copy, const unwind::Walk& cut_walk);
   // Reads more of the stack, or gives up: at its end, at kMaxLiveStack_bytes, or beyond what may be
   // read in a second.
   bool grow();
-
   Bytes bytes() const { return std::span(buffer_).first(size_bytes_); }
+  // When the last of them were read.
+  uint64_t read_time_ns() const { return read_time_ns_; }
+
+  // Whether the last return addresses of the copy, kFramesInCommon of them, are where they were.
+  bool still_stands();
 
  private:
   bool spend(size_t bytes);
 
   ReadMemory read_;
   MemoryRequest above_copy_;
+  std::array<unwind::SeenWord, unwind::kFramesInCommon> last_words_;  // of the copy
+  size_t last_word_count_ = 0;
+  uint64_t read_time_ns_ = 0;
   std::vector<std::byte> buffer_;
   size_t size_bytes_ = 0;
   bool is_at_end_ = false;

@@ -146,6 +146,7 @@ class Collector {
 
   void add_memory(FieldReader& in) {
     RawMemory memory;
+    in(memory.time_ns);
     in(memory.address);
     memory.bytes = in.rest();
     in.fail_unless(last_record_ < log_.steps.size());
@@ -243,8 +244,9 @@ std::string encode_time(uint64_t time_ns) {
   return out.take();
 }
 
-std::string encode_memory(uint64_t address, Bytes bytes) {
+std::string encode_memory(uint64_t time_ns, uint64_t address, Bytes bytes) {
   FieldWriter out;
+  out(time_ns);
   out(address);
   out.rest(bytes);
   return out.take();

@@ -32,7 +32,7 @@ inline constexpr uint32_t kLastRawEntry = static_cast<uint32_t>(RawEntry::LiveMe
 
 // "SPRAWLOG" in memory order, and the version behind it.
 inline constexpr uint64_t kRawLogMagic = 0x474f'4c57'4152'5053;
-inline constexpr uint32_t kRawLogVersion = 2;
+inline constexpr uint32_t kRawLogVersion = 3;
 // Files are kept in blocks of this size, each once.
 inline constexpr uint64_t kRawBlockBytes = 4096;
 
@@ -68,6 +68,7 @@ struct RawFile {
 
 // What was read of a process's memory.
 struct RawMemory {
+  uint64_t time_ns = 0;
   uint64_t address = 0;
   Bytes bytes;
 };
@@ -111,7 +112,7 @@ std::string encode(const RawSession& session);
 std::string encode(const RawEnd& end);
 std::string encode_record(uint64_t time_ns, sampling::RecordFate fate, Bytes record);
 std::string encode_time(uint64_t time_ns);
-std::string encode_memory(uint64_t address, Bytes bytes);
+std::string encode_memory(uint64_t time_ns, uint64_t address, Bytes bytes);
 std::string encode(const Result<target::ProcessSnapshot>& snapshot);
 std::string encode(const std::string& question_key, const RawAnswer& answer);
 std::string encode_block(uint32_t file_number, uint64_t block_number, Bytes bytes);

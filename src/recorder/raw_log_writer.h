@@ -28,8 +28,8 @@ class RawLogWriter final : public sampling::RecordTap {
   void on_reread(const Result<target::ProcessSnapshot>& snapshot) {
     add(RawEntry::Reread, encode(snapshot));
   }
-  void on_memory(uint64_t address, Bytes bytes) {
-    add(RawEntry::LiveMemory, encode_memory(address, bytes));
+  void on_memory(uint64_t time_ns, uint64_t address, Bytes bytes) {
+    add(RawEntry::LiveMemory, encode_memory(time_ns, address, bytes));
   }
   void on_end(const RawEnd& end) { add(RawEntry::End, encode(end)); }
 

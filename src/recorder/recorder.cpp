@@ -39,6 +39,9 @@ constexpr uint64_t kLatestLiveRead_ns = 500'000'000;
 // How long to wait before the rings are looked into again.
 class PollPace {
  public:
+  // Soon at first: what deep stacks looked like before is what later ones are held against.
+  explicit PollPace(uint64_t begin_ns) : deep_until_ns_(begin_ns + kDeepPhase_ns) {}
+
   uint64_t interval_ns() const { return interval_ns_; }
 
   // Both counted since the recording began.
@@ -51,10 +54,10 @@ class PollPace {
   }
 
  private:
-  uint64_t interval_ns_ = kPollInterval_ns;
+  uint64_t deep_until_ns_;
+  uint64_t interval_ns_ = kDeepPollInterval_ns;
   uint64_t samples_ = 0;
   uint64_t cut_copies_ = 0;
-  uint64_t deep_until_ns_ = 0;
 };
 
 // A process that has ended since has no maps any more; its samples say so themselves. But without
@@ -186,11 +189,14 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
     return snapshot;
   };
   options.read_memory = [raw_log = options_.raw_log](const MemoryRequest& request,
-                                                     std::span<std::byte> out) -> size_t {
-    if (os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns) return 0;
+                                                     std::span<std::byte> out) -> MemoryRead {
+    if (os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns) return {};
     const size_t got = os::read_memory(static_cast<pid_t>(request.pid), request.address.value, out);
-    if (raw_log != nullptr && got > 0) raw_log->on_memory(request.address.value, out.first(got));
-    return got;
+    const uint64_t now_ns = os::monotonic_ns();
+    if (raw_log != nullptr && got > 0) {
+      raw_log->on_memory(now_ns, request.address.value, out.first(got));
+    }
+    return {got, now_ns};
   };
   if (options_.raw_log != nullptr) log_session(main_pid);
   Recording recording(std::move(options), run.processes, run.images, *run.finisher, begin_ns_);
@@ -217,7 +223,7 @@ StopReason Recorder::loop(Recording& recording, const Run& run) {
   const uint64_t deadline_ns = options_.duration_s
                                    ? begin_ns_ + static_cast<uint64_t>(*options_.duration_s * 1e9)
                                    : UINT64_MAX;
-  PollPace pace;
+  PollPace pace(begin_ns_);
   for (;;) {
     wait_for_events(run, deadline_ns, pace.interval_ns());
     const auto reason = reason_to_stop(run, deadline_ns);

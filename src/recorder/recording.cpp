@@ -37,7 +37,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       images_(images),
       finisher_(finisher),
       unwinder_(native_arch()),
-      live_stack_(options_.read_memory),
+      completion_(unwinder_, options_.read_memory),
       builder_(begin_ns),
       dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
       chunk_end_ns_(begin_ns + options_.chunk_ns),
@@ -106,39 +106,20 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
                              const unwind::ModuleMap& modules) {
   const uint64_t begin_ns = os::monotonic_ns();
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
-  const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack, sample.stack_is_cut);
-  unwind::Walk result =
-      unwinder_.walk(registers, stack, modules, &memories_.of(sample.pid, sample.tid));
+  const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack);
+  unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
+  unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
   if (result.end == unwind::WalkEnd::StackTruncated) {
-    result = complete(time_ns, sample, registers, modules, result);
+    const CompletedStack completed = completion_.complete(
+        {sample.pid, sample.tid, time_ns, registers, modules, stack.begin(), sample.stack,
+         !sample.stack_is_cut, result},
+        memory);
+    if (completed.by == CompletedBy::LiveFrames) ++figures_.samples_with_live_frames;
+    if (completed.by == CompletedBy::JoinedFrames) ++figures_.samples_with_joined_frames;
+    result = completed.walk;
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
-}
-
-// A stack deeper than its copy: its outer part is read from the process itself. Where that has gone
-// on meanwhile, the stack stays a cut one, with the outer frames of the thread's last whole walk.
-unwind::Walk Recording::complete(uint64_t time_ns, const sampling::SampleEvent& sample,
-                                 const unwind::Registers& registers,
-                                 const unwind::ModuleMap& modules, const unwind::Walk& cut) {
-  // Of a process that cannot be asked all deep stacks are cut, and the last whole one may be old.
-  if (!options_.read_memory) return cut;
-  const RuntimeAddress begin = stack_pointer(registers);
-  const RuntimeAddress above_copy{begin.value + sample.stack.size()};
-  unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
-  unwind::Walk walk = cut;
-  const bool still_stands = live_stack_.begin({sample.pid, time_ns, above_copy}, cut);
-  while (still_stands && walk.end == unwind::WalkEnd::StackTruncated && live_stack_.grow()) {
-    const unwind::StackSnapshot stack(begin, sample.stack, true, live_stack_.bytes());
-    walk = unwinder_.walk(registers, stack, modules, &memory);
-  }
-  if (walk.end == unwind::WalkEnd::Root || walk.end == unwind::WalkEnd::FrameLimit) {
-    ++figures_.samples_with_live_frames;
-    return walk;
-  }
-  walk = unwinder_.join(registers, {begin, sample.stack}, modules, memory);
-  if (walk.frames.back().is_joined) ++figures_.samples_with_joined_frames;
-  return walk;
 }
 
 // Not more often than a garbage pc deserves: the first time at once, then after ever longer times.

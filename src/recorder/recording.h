@@ -6,7 +6,7 @@
 #include "recorder/chunk_finisher.h"
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
-#include "recorder/live_stack.h"
+#include "recorder/stack_completion.h"
 #include "recorder/thread_activity.h"
 #include "sampling/event.h"
 #include "target/process_table.h"
@@ -84,9 +84,6 @@ class Recording final : public sampling::EventSink {
   void add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns);
   unwind::Walk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
                     const unwind::ModuleMap& modules);
-  unwind::Walk complete(uint64_t time_ns, const sampling::SampleEvent& sample,
-                        const unwind::Registers& registers, const unwind::ModuleMap& modules,
-                        const unwind::Walk& cut);
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk);
   bool reread_maps(uint32_t pid, uint64_t time_ns);
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
@@ -103,7 +100,7 @@ class Recording final : public sampling::EventSink {
   ChunkFinisher& finisher_;
   unwind::Unwinder unwinder_;
   unwind::WalkMemories memories_;
-  LiveStack live_stack_;
+  StackCompletion completion_;
   profile::ChunkBuilder builder_;
   AnonymousRegions regions_;
   SampleFigures figures_;

@@ -117,14 +117,14 @@ class Player {
   }
 
   // Memory that was read, in the order of reading.
-  size_t read_memory(RuntimeAddress address, std::span<std::byte> out) {
-    if (current_ == nullptr || next_memory_ >= current_->memory.size()) return 0;
+  MemoryRead read_memory(RuntimeAddress address, std::span<std::byte> out) {
+    if (current_ == nullptr || next_memory_ >= current_->memory.size()) return {};
     const RawMemory& memory = current_->memory[next_memory_];
-    if (memory.address != address.value) return 0;
+    if (memory.address != address.value) return {};
     ++next_memory_;
     const size_t count = std::min(out.size(), memory.bytes.size());
     std::copy_n(memory.bytes.begin(), count, out.begin());
-    return count;
+    return {count, memory.time_ns};
   }
 
   void play(const RawStep& step, StoredRun& run) {

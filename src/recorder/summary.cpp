@@ -145,10 +145,8 @@ std::string walk_line(const RunFigures& figures) {
       percent(figures.samples_complete(), all), percent(figures.samples_truncated(), all),
       figures.setup.stack_bytes, percent(figures.samples_failed(), all));
   if (const uint64_t joined = figures.sample.samples_with_joined_frames; joined > 0) {
-    text += fmt::format(
-        "            {} of those cut have the outer frames of their thread's last "
-        "whole stack\n",
-        joined);
+    text += fmt::format("            {} with the outer frames of their thread's last whole stack\n",
+                        joined);
   }
   return text;
 }

@@ -2,6 +2,8 @@
 
 #include "unwind/walker.h"
 
+#include <algorithm>
+
 namespace sentry_prof::unwind {
 
 Unwinder::Unwinder(Arch arch, size_t cache_bytes)
@@ -33,6 +35,8 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
     ++stats_.restarts;
     walk = run(Mode::Full);
   }
+  steps_are_followed_ = trail.is_followed();
+  kept_ = trail.kept();
   stats_.cache_hits = cache_.hits();
   stats_.cache_misses = cache_.misses();
   return walk;
@@ -41,6 +45,32 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
 Walk Unwinder::join(const Registers& registers, const StackSnapshot& stack,
                     const ModuleMap& modules, WalkMemory& memory) {
   return walk(registers, stack, modules, &memory, AtEndOfCopy::Joins);
+}
+
+Walk Unwinder::walk_live(const Registers& registers, const StackSnapshot& stack,
+                         const ModuleMap& modules, WalkMemory& memory) {
+  Walk result = walk(registers, stack, modules, &memory, AtEndOfCopy::Ends);
+  result.agrees_with_memory = result.is_complete() && has_live_frames_of(memory, result);
+  return result;
+}
+
+// What else their words held, saved registers, is data.
+bool Unwinder::has_live_frames_of(const WalkMemory& memory, const Walk& walk) const {
+  const size_t live = static_cast<size_t>(std::ranges::count_if(walk.frames, &WalkedFrame::is_live));
+  if (!steps_are_followed_ || live > kept_.size() + steps_.size()) return false;
+  const std::vector<WalkStep>& known = memory.steps();
+  if (live > known.size()) return false;
+  for (size_t i = kept_.size(); i < live; ++i) {
+    const FrameState& now = steps_[steps_.size() - 1 - (i - kept_.size())].state;
+    if (now.pc != known[i].state.pc || now.sp != known[i].state.sp) return false;
+  }
+  return true;
+}
+
+void Unwinder::learn(WalkMemory& memory, const ModuleMap& modules) {
+  if (!steps_are_followed_ || modules.version() == 0) return;
+  memory.use_map(modules.version());
+  memory.learn(kept_, steps_);
 }
 
 }  // namespace sentry_prof::unwind

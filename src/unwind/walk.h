@@ -39,9 +39,12 @@ std::string_view name_of(WalkEnd end);
 struct Walk {
   std::span<const WalkedFrame> frames;  // leaf first; empty only if the leaf pc is unmapped
   WalkEnd end = WalkEnd::UnmappedPc;
-  // The return address of the last frame, and where it was found; none for the leaf, and behind a
-  // row that took all registers.
-  SeenWord last_return_address;
+  // With a memory: the steps behind the last row that took all registers, innermost first, without
+  // those that were remembered.
+  std::span<const WalkStep> steps;
+  // Of walk_live(): it reached its root, and the frames that it found by words which were read later
+  // are the memory's outermost ones, at the same places.
+  bool agrees_with_memory = false;
   bool is_complete() const { return end == WalkEnd::Root; }
 };
 
@@ -75,16 +78,26 @@ class Unwinder {
   // null: nothing.
   Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory* memory = nullptr) {
-    return walk(registers, stack, modules, memory, AtEndOfCopy::Ends);
+    const Walk result = walk(registers, stack, modules, memory, AtEndOfCopy::Ends);
+    if (memory != nullptr && result.is_complete()) learn(*memory, modules);
+    return result;
   }
 
-  // For a walk that ended as StackTruncated, where nothing more can be read of the stack: the same,
-  // and from its last frame on as the thread's last whole walk went, if that came through the same
-  // frame: pc, stack pointer and frame pointer. The frame may have returned in between and have
-  // been called again from elsewhere, to the same place; so the walk still ends as StackTruncated,
-  // its outer frames are marked, and `memory` learns nothing from it.
+  // The same, but `memory` learns nothing: of a stack whose outer part was read later, and may be
+  // another one's.
+  Walk walk_live(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
+                 WalkMemory& memory);
+
+  // For a walk that ended as StackTruncated, where nothing more is known of the stack: the same, and
+  // from its last frame on as the thread's last whole walk went, if that came through the same last
+  // frames (kFramesInCommon): pc, stack pointer and frame pointer. These may have returned in
+  // between and have been called again from elsewhere; docs/fidelity.md has how often. The outer
+  // frames are marked, and `memory` learns nothing.
   Walk join(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory& memory);
+
+  // What the last walk saw, which reached its root in `modules`.
+  void learn(WalkMemory& memory, const ModuleMap& modules);
 
   const UnwinderStats& stats() const { return stats_; }
 
@@ -92,13 +105,16 @@ class Unwinder {
   enum class AtEndOfCopy : uint8_t { Ends, Joins };
   Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory* memory, AtEndOfCopy at_end_of_copy);
+  bool has_live_frames_of(const WalkMemory& memory, const Walk& walk) const;
 
   Arch arch_;
   RuleCache cache_;
   std::unique_ptr<CallSites> call_sites_;
   UnwinderStats stats_;
   std::unique_ptr<std::array<WalkedFrame, kMaxFrames>> frames_;
-  std::vector<WalkStep> steps_;  // of the walk that is going on
+  std::vector<WalkStep> steps_;       // of the walk that is going on, or was the last
+  std::span<const WalkStep> kept_;    // its outer steps, in the memory that it was given
+  bool steps_are_followed_ = false;
 };
 
 }  // namespace sentry_prof::unwind

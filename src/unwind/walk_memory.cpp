@@ -4,8 +4,12 @@
 
 namespace sentry_prof::unwind {
 
-void WalkMemory::learn(size_t kept, const std::vector<WalkStep>& inner) {
-  steps_.resize(std::min(kept, steps_.size()));
+void WalkMemory::learn(std::span<const WalkStep> kept, const std::vector<WalkStep>& inner) {
+  if (kept.data() == steps_.data()) {
+    steps_.resize(kept.size());
+  } else {
+    steps_.assign(kept.begin(), kept.end());
+  }
   const size_t room = kMaxRememberedSteps - std::min(steps_.size(), kMaxRememberedSteps);
   const auto outermost = inner.rbegin();
   steps_.insert(steps_.end(), outermost,

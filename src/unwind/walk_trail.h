@@ -3,6 +3,7 @@
 
 #include "unwind/walk_memory.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -64,21 +65,29 @@ class WalkTrail {
     return std::span(known).first(untried_);
   }
 
-  // If the frame that was entered last was in the thread's last whole walk, too, at the same place
-  // and with the same frame pointer: the steps outside of it there, outermost first, if they are no
-  // more than `max_frames`. Else none. Their words may be others by now.
-  std::span<const WalkStep> beyond_same_frame(size_t max_frames) const {
-    if (!is_followed_ || steps_.empty()) return {};
+  // If the frames that were entered last, kFramesInCommon of them, were in the thread's last whole
+  // walk, too, at the same places and with the same frame pointers: the steps outside of them
+  // there, outermost first, if they are no more than `max_frames`. Else none.
+  std::span<const WalkStep> beyond_same_frames(size_t max_frames) const {
+    if (!is_followed_ || steps_.size() < kFramesInCommon) return {};
     const std::vector<WalkStep>& known = memory_->steps();
-    for (size_t i = 1; i < known.size() && i <= max_frames; ++i) {
-      if (known[i].state == steps_.back().state) return std::span(known).first(i);
-    }
-    return {};
+    const auto same = std::search(known.begin(), known.end(), steps_.rbegin(),
+                                  steps_.rbegin() + kFramesInCommon,
+                                  [](const WalkStep& one, const WalkStep& other) {
+                                    return one.state == other.state;
+                                  });
+    const auto outside = static_cast<size_t>(same - known.begin());
+    return same == known.end() || outside > max_frames ? std::span<const WalkStep>()
+                                                       : std::span(known).first(outside);
   }
 
-  // The walk reached the root.
-  void is_whole() {
-    if (is_followed_) memory_->learn(kept_, steps_);
+  // Of this walk, innermost first; none if it is not followed.
+  std::span<const WalkStep> steps() const { return steps_; }
+  bool is_followed() const { return is_followed_; }
+
+  // Of the memory: the steps that the walk took over, outermost first.
+  std::span<const WalkStep> kept() const {
+    return memory_ == nullptr ? std::span<const WalkStep>() : std::span(memory_->steps()).first(kept_);
   }
 
  private:

@@ -29,7 +29,7 @@ struct WalkedFrame {
   // Found with a word of the stack that was not copied with the sample but read from the process
   // after it.
   bool is_live = false;
-  // Taken from the thread's last whole walk, see Unwinder::join(): believed, not seen.
+  // Taken from the thread's last whole walk, see Unwinder::join().
   bool is_joined = false;
   // With an image: the link address. Without: the runtime address. Raw, never minus one.
   uint64_t pc = 0;

@@ -87,15 +87,15 @@ class Walker {
     do {
       if (!enter_frame() || knows_the_rest()) break;
     } while (step() == Step::Continues);
-    if (end_ == WalkEnd::Root) trail_.is_whole();
     return walk();
   }
 
   // Behind run(): goes on as the thread's last whole walk did.
   Walk join() {
-    const std::span<const WalkStep> rest = trail_.beyond_same_frame(frames_.size() - frame_count_);
+    const std::span<const WalkStep> rest = trail_.beyond_same_frames(frames_.size() - frame_count_);
     if (rest.empty()) return walk();
     append(rest);
+    end_ = WalkEnd::Root;
     for (WalkedFrame& frame : frames_.subspan(frame_count_ - rest.size(), rest.size())) {
       frame.is_live = false;
       frame.is_joined = true;
@@ -104,7 +104,7 @@ class Walker {
   }
 
  private:
-  Walk walk() const { return {frames_.first(frame_count_), end_, last_return_}; }
+  Walk walk() const { return {frames_.first(frame_count_), end_, trail_.steps()}; }
 
   void start(Mode mode) {
     mode_ = mode;

@@ -100,6 +100,7 @@ TEST_CASE("A raw log of processes and libraries that come and go replays to the 
 TEST_CASE("A raw log of stacks deeper than their copies replays to the same profile", "[replay]") {
   SKIP_IF(missing_perf());
   record_and_replay({.command = {target_path("deep"), "200", "0.4", "2000"}});
+  record_and_replay({.command = {target_path("deep"), "2", "0.4", "200000"}});
 }
 
 TEST_CASE("The raw log of an attach replays to the same profile", "[replay]") {

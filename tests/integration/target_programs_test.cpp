@@ -236,6 +236,23 @@ TEST_CASE("A stack larger than what the kernel copies is completed from the proc
   CHECK(profile.share_of_samples(is_whole_or_cut) == 1.0);
 }
 
+TEST_CASE("A frame larger than what the kernel copies has its callers", "[deep]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record_well(directory, {.command = {target_path("deep"), "2", "1.5", "200000"}});
+  // Not before the process was looked at once, nor when it has ended.
+  CHECK(recording.summary().share_complete() > 0.5);
+  const LoadedProfile& profile = recording.profile();
+  const auto is_whole_or_cut = [&](const LoadedSample& sample) {
+    if (profile.index_of(sample, "burn_at_the_bottom") < 0) return true;
+    size_t descents = 0;
+    for (const size_t frame : sample.stack) descents += profile.frames[frame].function == "descend";
+    return profile.index_of(sample, "main") >= 0 ? descents == 3 : descents == 1;
+  };
+  CHECK(profile.share_of_samples(is_whole_or_cut) == 1.0);
+}
+
 TEST_CASE("Time in the vdso belongs to a whole stack", "[vdso]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

@@ -12,34 +12,42 @@ using namespace sentry_prof::recorder;
 namespace {
 
 constexpr uint64_t kStack = 0x7000'0000;
-constexpr uint64_t kSlot = kStack + 0x100;  // of the last return address in the copy
+constexpr size_t kFrames = unwind::kFramesInCommon + 3;
 constexpr uint64_t kCopyEnd = kStack + 0x200;
-constexpr uint64_t kReturnAddress = 0x401234;
 constexpr uint64_t kSecond_ns = 1'000'000'000;
 
-// A process whose stack ends at `end`.
+uint64_t slot_of(size_t frame) { return kStack + 16 * frame; }
+
+// A process whose stack ends at `end`, with the return addresses of kFrames frames in the copy.
 struct FakeProcess {
   explicit FakeProcess(uint64_t end) : memory(end - kStack) {
-    std::memcpy(memory.data() + (kSlot - kStack), &kReturnAddress, sizeof(kReturnAddress));
     for (size_t i = kCopyEnd - kStack; i < memory.size(); ++i) memory[i] = std::byte(i % 251);
+    for (size_t frame = 0; frame < kFrames; ++frame) {
+      const uint64_t return_address = 0x401000 + frame;
+      std::memcpy(memory.data() + (slot_of(frame) - kStack), &return_address,
+                  sizeof(return_address));
+      steps.push_back({.return_address = {slot_of(frame), return_address}});
+    }
+    steps.push_back({});  // the last frame's, whose word was not copied
   }
 
   ReadMemory reader() {
-    return [this](const MemoryRequest& request, std::span<std::byte> out) -> size_t {
-      bytes_asked += out.size();
+    return [this](const MemoryRequest& request, std::span<std::byte> out) -> MemoryRead {
       const uint64_t offset = request.address.value - kStack;
-      if (offset >= memory.size()) return 0;
+      if (offset >= memory.size()) return {};
       const size_t count = std::min<size_t>(out.size(), memory.size() - offset);
       std::copy_n(memory.begin() + static_cast<std::ptrdiff_t>(offset), count, out.begin());
-      return count;
+      return {count, ++now_ns};
     };
   }
 
-  std::vector<std::byte> memory;
-  uint64_t bytes_asked = 0;
-};
+  unwind::Walk cut_walk() const { return {{}, unwind::WalkEnd::StackTruncated, steps}; }
+  void change(size_t frame) { memory[slot_of(frame) - kStack] ^= std::byte{1}; }
 
-unwind::Walk cut_walk() { return {{}, unwind::WalkEnd::StackTruncated, {kSlot, kReturnAddress}}; }
+  std::vector<std::byte> memory;
+  std::vector<unwind::WalkStep> steps;
+  uint64_t now_ns = 0;
+};
 
 MemoryRequest request_at(uint64_t time_ns) { return {42, time_ns, {kCopyEnd}}; }
 
@@ -48,7 +56,7 @@ MemoryRequest request_at(uint64_t time_ns) { return {42, time_ns, {kCopyEnd}}; }
 TEST_CASE("A stack is read piece by piece, each time from the copy's end on, up to its own end") {
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(request_at(kSecond_ns), cut_walk()));
+  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
   CHECK(stack.bytes().empty());
   REQUIRE(stack.grow());
   CHECK(stack.bytes().size() == 65'536);
@@ -57,36 +65,53 @@ TEST_CASE("A stack is read piece by piece, each time from the copy's end on, up 
   REQUIRE(stack.grow());
   CHECK(stack.bytes().size() == 300'000 - 0x200);
   CHECK(std::ranges::equal(stack.bytes(), std::span(process.memory).subspan(0x200)));
+  CHECK(stack.read_time_ns() == 3);
   CHECK_FALSE(stack.grow());
 }
 
-TEST_CASE("A stack that has returned past the copy since is left alone") {
+TEST_CASE("A stack stands as long as the last return addresses of the copy do") {
   FakeProcess process(kStack + 300'000);
-  process.memory[kSlot - kStack] ^= std::byte{1};
   LiveStack stack(process.reader());
-  CHECK_FALSE(stack.begin(request_at(kSecond_ns), cut_walk()));
-  CHECK(process.bytes_asked == 8);
+  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  CHECK(stack.still_stands());
+  const size_t first_that_counts = kFrames - unwind::kFramesInCommon;
+  process.change(first_that_counts - 1);
+  CHECK(stack.still_stands());
+  for (size_t frame = first_that_counts; frame < kFrames; ++frame) {
+    INFO(frame);
+    process.change(frame);
+    CHECK_FALSE(stack.still_stands());
+    process.change(frame);
+  }
+  CHECK(stack.still_stands());
 }
 
-TEST_CASE("Without a return address in the copy nothing proves that the stack is the same") {
+TEST_CASE("With fewer frames in the copy nothing shows that the stack still stands") {
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
-  CHECK_FALSE(stack.begin(request_at(kSecond_ns), {{}, unwind::WalkEnd::StackTruncated, {}}));
-  CHECK(process.bytes_asked == 0);
+  process.steps.erase(process.steps.begin(), process.steps.end() - unwind::kFramesInCommon);
+  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  CHECK_FALSE(stack.still_stands());
+  process.steps.clear();  // cut in the leaf's frame
+  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  CHECK_FALSE(stack.still_stands());
 }
 
 TEST_CASE("A process that cannot be read has no live stack") {
-  LiveStack ended([](const MemoryRequest&, std::span<std::byte>) { return size_t{0}; });
-  CHECK_FALSE(ended.begin(request_at(kSecond_ns), cut_walk()));
+  const FakeProcess process(kStack + 300'000);
+  LiveStack ended([](const MemoryRequest&, std::span<std::byte>) { return MemoryRead{}; });
+  REQUIRE(ended.begin(request_at(kSecond_ns), process.cut_walk()));
+  CHECK_FALSE(ended.grow());
+  CHECK_FALSE(ended.still_stands());
   LiveStack none(nullptr);
-  CHECK_FALSE(none.begin(request_at(kSecond_ns), cut_walk()));
+  CHECK_FALSE(none.begin(request_at(kSecond_ns), process.cut_walk()));
 }
 
 TEST_CASE("No stack is read beyond the usual limit of a stack, and none beyond a second's share") {
   FakeProcess process(kStack + 20'000'000);
   LiveStack stack(process.reader());
   const auto read_all = [&](uint64_t time_ns) {
-    if (!stack.begin(request_at(time_ns), cut_walk())) return size_t{0};
+    if (!stack.begin(request_at(time_ns), process.cut_walk())) return size_t{0};
     while (stack.grow()) continue;
     return stack.bytes().size();
   };

@@ -21,6 +21,7 @@ constexpr uint32_t kPid = 100;
 constexpr uint64_t kCode = 0x10000;
 constexpr uint64_t kCode_bytes = 0x1000;
 constexpr uint64_t kStack = 0x7000'0000;
+constexpr uint64_t kCopiedRecords = unwind::kFramesInCommon + 1;
 // PERF_REG_X86_BP, SP, IP.
 constexpr uint64_t kRegisterMask = (1 << 6) | (1 << 7) | (1 << 8);
 
@@ -97,27 +98,53 @@ struct Fixture {
     recording->on_event({time_ns, event});
   }
 
-  // Interrupted in a deeper frame: the copy ends above the return address to kCode + 0x100, whose
-  // frame goes on in `live_words`.
-  void cut_sample(uint64_t time_ns) {
-    const std::array<uint64_t, 3> words = {kStack, kStack, kCode + 8};
-    const std::array<uint64_t, 2> stack = {kStack + 16, kCode + 0x100};
+  // Frame records, and the return addresses of the calls that they stand for.
+  static std::vector<uint64_t> copied_words() {
+    std::vector<uint64_t> words;
+    for (uint64_t i = 0; i < kCopiedRecords; ++i) {
+      words.insert(words.end(), {kStack + 16 * (i + 1), kCode + 0x100 + i});
+    }
+    return words;
+  }
+
+  // Interrupted in a deeper frame: the copy has kCopiedRecords frame records, and the last one
+  // leads to one that begins where it ends.
+  void cut_sample(uint64_t time_ns) { cut_sample(time_ns, kStack); }
+
+  // A copy that ends before what was asked for.
+  void short_sample(uint64_t time_ns) { cut_sample(time_ns, kStack, false); }
+
+  // Interrupted in a frame that is larger than the copy.
+  void cut_sample_in_large_frame(uint64_t time_ns) {
+    cut_sample(time_ns, kStack + 16 * kCopiedRecords);
+  }
+
+  void cut_sample(uint64_t time_ns, uint64_t frame_pointer, bool is_cut = true) {
+    const std::array<uint64_t, 3> words = {frame_pointer, kStack, kCode + 8};
+    const std::vector<uint64_t> stack = copied_words();
     SampleEvent event;
     event.pid = event.tid = kPid;
     event.registers = {true, false, std::as_bytes(std::span(words))};
     event.stack = std::as_bytes(std::span(stack));
-    event.stack_is_cut = true;
+    event.stack_is_cut = is_cut;
     ++records_seen;
     recording->on_event({time_ns, event});
   }
 
-  size_t read_live(uint64_t address, std::span<std::byte> out) const {
+  // The process's stack is the copied one now, and goes on with `outer`.
+  void stack_goes_on_with(const std::vector<uint64_t>& outer) {
+    live_words = copied_words();
+    live_words.insert(live_words.end(), outer.begin(), outer.end());
+  }
+  void change_copied_part() { live_words[2 * kCopiedRecords - 1] = kCode + 0x180; }
+
+  MemoryRead read_live(uint64_t address, std::span<std::byte> out) const {
     const Bytes bytes = std::as_bytes(std::span(live_words));
     const uint64_t offset = address - kStack;
-    if (offset >= bytes.size()) return 0;
+    if (offset >= bytes.size()) return {};
     const size_t count = std::min<size_t>(out.size(), bytes.size() - offset);
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), count, out.begin());
-    return count;
+    return {count, read_time_ns};
   }
 
   void switch_thread(uint64_t time_ns, bool is_out) {
@@ -145,6 +172,7 @@ struct Fixture {
   KeepingSink sink;
   std::unique_ptr<ChunkFinisher> finisher = std::move(*ChunkFinisher::start(sink, {0, 0}, 0));
   std::vector<uint64_t> live_words;  // the process's stack now, from kStack on
+  uint64_t read_time_ns = 0;
   std::optional<Recording> recording;
   uint64_t records_seen = 0;
 };
@@ -175,14 +203,14 @@ TEST_CASE("Samples become stacks, leaf first, on a named thread") {
 
 TEST_CASE("A stack deeper than its copy is completed from the process, and the summary knows") {
   Fixture run;
-  run.live_words = {kStack + 16, kCode + 0x100, 0, kCode + 0x200};
+  run.stack_goes_on_with({0, kCode + 0x200});
   run.cut_sample(1 * kSecond_ns + 10);
   run.cut_sample(1 * kSecond_ns + 20);
   const RunFigures figures = run.finish(2 * kSecond_ns);
   const Profile& profile = run.sink.profiles.at(0);
   const auto stack = profile.stack(profile.samples[0].stack);
-  REQUIRE(stack.size() == 3);
-  CHECK(profile.frames[stack[2]].instruction_addr == kCode + 0x200);
+  REQUIRE(stack.size() == kCopiedRecords + 2);
+  CHECK(profile.frames[stack.back()].instruction_addr == kCode + 0x200);
   CHECK(figures.samples_complete() == 2);
   CHECK(figures.samples_truncated() == 0);
   CHECK(figures.sample.samples_with_live_frames == 2);
@@ -191,30 +219,82 @@ TEST_CASE("A stack deeper than its copy is completed from the process, and the s
 
 TEST_CASE("A stack whose outer part is gone by now keeps what its copy has") {
   Fixture run;
-  run.live_words = {kStack + 16, kCode + 0x180, 0, kCode + 0x200};  // another call since
+  run.stack_goes_on_with({0, kCode + 0x200});
+  run.change_copied_part();  // another call since
   run.cut_sample(1 * kSecond_ns + 10);
-  run.live_words = {kStack + 16, kCode + 0x100, kStack + 8, kCode + 0x200};  // leads nowhere
+  run.stack_goes_on_with({kStack + 8, kCode + 0x200});  // leads nowhere
   run.cut_sample(1 * kSecond_ns + 20);
   const RunFigures figures = run.finish(2 * kSecond_ns);
   const Profile& profile = run.sink.profiles.at(0);
-  for (const Sample& sample : profile.samples) CHECK(profile.stack(sample.stack).size() == 2);
+  for (const Sample& sample : profile.samples) {
+    CHECK(profile.stack(sample.stack).size() == kCopiedRecords + 1);
+  }
   CHECK(figures.samples_truncated() == 2);
   CHECK(figures.sample.samples_with_live_frames == 0);
 }
 
-TEST_CASE("Where the process has gone on, a cut stack has the outer frames of the last whole one") {
+TEST_CASE("The outer part of a stack is believed, too, where it is that of the last whole one") {
   Fixture run;
-  run.live_words = {kStack + 16, kCode + 0x100, 0, kCode + 0x200};
+  run.stack_goes_on_with({0, kCode + 0x200});
   run.cut_sample(1 * kSecond_ns + 10);
-  run.live_words[1] = kCode + 0x180;  // another call since
+  run.change_copied_part();
+  run.cut_sample(1 * kSecond_ns + 20);
+  run.cut_sample_in_large_frame(1 * kSecond_ns + 30);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(figures.sample.samples_with_live_frames == 3);
+  CHECK(figures.samples_complete() == 3);
+}
+
+TEST_CASE("A short copy ends at a page that was never touched, or where the stack ends") {
+  Fixture run;
+  run.stack_goes_on_with({0, kCode + 0x200});
+  run.short_sample(1 * kSecond_ns + 10);
+  run.stack_goes_on_with({});
+  run.short_sample(1 * kSecond_ns + 20);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(figures.sample.samples_with_live_frames == 1);
+  CHECK(figures.samples_complete() == 1);
+  CHECK(figures.samples_truncated() == 0);
+  CHECK(figures.samples_failed() == 1);
+}
+
+TEST_CASE("In a frame larger than the copy a stack is believed that was the same before") {
+  Fixture run;
+  run.stack_goes_on_with({kStack + 16 * (kCopiedRecords + 1), kCode + 0x200, 0, kCode + 0x300});
+  run.read_time_ns = 1 * kSecond_ns + 100;
+  run.cut_sample_in_large_frame(1 * kSecond_ns + 10);
+  run.cut_sample_in_large_frame(1 * kSecond_ns + 20);
+  CHECK(run.recording->figures().samples_with_live_frames == 0);
+  run.read_time_ns = 1 * kSecond_ns + 200;
+  run.cut_sample_in_large_frame(1 * kSecond_ns + 99);  // not looked at before, either
+  CHECK(run.recording->figures().samples_with_live_frames == 0);
+  run.cut_sample_in_large_frame(1 * kSecond_ns + 101);
+  CHECK(run.recording->figures().samples_with_live_frames == 1);
+  run.stack_goes_on_with({kStack + 16 * (kCopiedRecords + 1), kCode + 0x280, 0, kCode + 0x300});
+  run.cut_sample_in_large_frame(1 * kSecond_ns + 150);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(figures.sample.samples_with_live_frames == 1);
+  CHECK(figures.samples_truncated() == 4);
+}
+
+TEST_CASE("Where the process has gone on, a stack has the outer frames of the last whole one") {
+  Fixture run;
+  run.stack_goes_on_with({0, kCode + 0x200});
+  run.cut_sample(1 * kSecond_ns + 10);
+  run.stack_goes_on_with({0, kCode + 0x280});  // another call since
+  run.change_copied_part();
   run.cut_sample(1 * kSecond_ns + 20);
   run.live_words.clear();  // the process is gone
   run.cut_sample(1 * kSecond_ns + 30);
   const RunFigures figures = run.finish(2 * kSecond_ns);
   const Profile& profile = run.sink.profiles.at(0);
-  for (const Sample& sample : profile.samples) CHECK(profile.stack(sample.stack).size() == 3);
-  CHECK(figures.samples_complete() == 1);
-  CHECK(figures.samples_truncated() == 2);
+  for (const Sample& sample : profile.samples) {
+    const auto stack = profile.stack(sample.stack);
+    REQUIRE(stack.size() == kCopiedRecords + 2);
+    CHECK(profile.frames[stack.back()].instruction_addr == kCode + 0x200);
+  }
+  CHECK(figures.samples_complete() == 3);
+  CHECK(figures.samples_truncated() == 0);
   CHECK(figures.sample.samples_with_live_frames == 1);
   CHECK(figures.sample.live_frames == 1);
   CHECK(figures.sample.samples_with_joined_frames == 2);

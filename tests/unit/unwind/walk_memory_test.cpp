@@ -151,62 +151,127 @@ TEST_CASE("a deep stack is remembered as a whole") {
 TEST_CASE("each thread has a memory of its own, and threads of one place take turns") {
   WalkMemories memories;
   memories.of(1, 1).use_map(5);
-  memories.of(1, 1).learn(0, {WalkStep{}});
+  memories.of(1, 1).learn({}, {WalkStep{}});
   CHECK(memories.of(1, 2).steps().empty());
   CHECK(memories.of(1, 1).steps().size() == 1);
   CHECK(memories.of(2, 1).steps().empty());
   CHECK(memories.of(1, 1).steps().empty());
 }
 
-TEST_CASE("a walk that its copy cut is joined to the last whole one through the same frame") {
-  RememberingWorld w;
-  w.walk_from(0x1010, w.words());
-  auto cut = w.words();
-  cut.resize(5);  // the return address into 0x4050 was not copied
-  const FakeStack stack(0x7000, cut);
-  CHECK(end_of(w.walk_from(0x1020, cut)) == "stack_truncated");
-  const Walk joined =
-      w.unwinder.join(registers_at(at(0x1020), 0x7000, 0), stack, w.modules, w.memory);
-  CHECK(pcs(joined) == Pcs{0x1020, 0x2050, 0x3050, 0x4050});
-  CHECK(end_of(joined) == "stack_truncated");
-  std::vector<bool> is_joined;
-  for (const WalkedFrame& frame : joined.frames) is_joined.push_back(frame.is_joined);
-  CHECK(is_joined == std::vector<bool>{false, false, false, true});
+namespace {
+
+// Of a stack as RememberingWorld's with `levels` more calls at its inner end, what a copy has of it:
+// all but the return address to the root.
+struct CutWorld : RememberingWorld {
+  explicit CutWorld(size_t levels) {
+    for (size_t level = 0; level < levels; ++level) cut.insert(cut.end(), {7, at(0x1050)});
+    for (const uint64_t word : words()) cut.push_back(word);
+    whole = cut;
+    cut.resize(cut.size() - 3);
+  }
+
+  Walk join(const std::vector<uint64_t>& copy, uint64_t sp = 0x7000, uint64_t fp = 0) {
+    return unwinder.join(registers_at(at(0x1020), sp, fp), FakeStack(sp, copy), modules, memory);
+  }
+  // The outer part is read from a process whose stack has `live` words.
+  Walk walk_live(const std::vector<uint64_t>& live) {
+    const Bytes copied = std::as_bytes(std::span(cut));
+    const Bytes now = std::as_bytes(std::span(live)).subspan(copied.size());
+    return unwinder.walk_live(registers_at(at(0x1020), 0x7000, 0), {{0x7000}, copied, true, now},
+                              modules, memory);
+  }
+  // The place of a word whose frame is the `frames`th from the end of the copy.
+  static size_t word_of_frame_from_end(const std::vector<uint64_t>& copy, size_t frames) {
+    return copy.size() - 5 - 2 * (frames - 2) + 1;
+  }
+
+  std::vector<uint64_t> whole;
+  std::vector<uint64_t> cut;
+};
+
+}  // namespace
+
+TEST_CASE("a walk that its copy cut is joined to the last whole one through the same frames") {
+  CutWorld w(kFramesInCommon - 2);
+  const Pcs truth = pcs(w.walk_from(0x1010, w.whole));
+  CHECK(end_of(w.walk_from(0x1020, w.cut)) == "stack_truncated");
+  const Walk joined = w.join(w.cut);
+  CHECK(joined.is_complete());
+  REQUIRE(joined.frames.size() == truth.size());
+  CHECK(std::equal(truth.begin() + 1, truth.end(), pcs(joined).begin() + 1));
+  for (const WalkedFrame& frame : joined.frames) {
+    CHECK(frame.is_joined == (&frame == &joined.frames.back()));
+  }
 }
 
-TEST_CASE("no walk is joined through another pc, place or frame pointer, or without a last one") {
-  RememberingWorld w;
-  const auto is_joined = [&](const std::vector<uint64_t>& words, uint64_t sp, uint64_t fp) {
-    return w.unwinder
-        .join(registers_at(at(0x1010), sp, fp), FakeStack(sp, words), w.modules, w.memory)
-        .frames.back()
-        .is_joined;
+TEST_CASE("no walk is joined through too few frames, or others, or without a last whole one") {
+  CutWorld few(kFramesInCommon - 3);
+  few.walk_from(0x1010, few.whole);
+  CHECK(end_of(few.join(few.cut)) == "stack_truncated");
+
+  CutWorld w(kFramesInCommon);
+  CHECK_FALSE(w.join(w.cut).is_complete());
+  w.walk_from(0x1010, w.whole);
+  CHECK_FALSE(w.join(w.cut, 0x7008).is_complete());
+  auto other = w.cut;
+  other.back() = at(0x3051);
+  CHECK_FALSE(w.join(other).is_complete());
+  other = w.cut;
+  other[other.size() - 2] = 0xfc;  // the saved frame pointer
+  CHECK_FALSE(w.join(other).is_complete());
+  CHECK(w.join(w.cut).frames.back().is_joined);
+}
+
+TEST_CASE("of the frames that a walk is joined through each one counts") {
+  CutWorld w(kFramesInCommon);
+  w.walk_from(0x1010, w.whole);
+  const auto with_other_frame = [&](size_t from_end) {
+    auto other = w.cut;
+    other[CutWorld::word_of_frame_from_end(other, from_end)] = at(0x1060);
+    return w.join(other);
   };
-  auto cut = w.words();
-  cut.resize(5);
-  CHECK_FALSE(is_joined(cut, 0x7000, 0));
-  w.walk_from(0x1010, w.words());
-  CHECK_FALSE(is_joined(cut, 0x7008, 0));
-  auto other = cut;
-  other[4] = at(0x3051);
-  CHECK_FALSE(is_joined(other, 0x7000, 0));
-  other = cut;
-  other[3] = 0xfc;  // the saved frame pointer
-  CHECK_FALSE(is_joined(other, 0x7000, 0));
-  CHECK(is_joined(cut, 0x7000, 0));
+  CHECK_FALSE(with_other_frame(kFramesInCommon).is_complete());
+  CHECK(with_other_frame(kFramesInCommon + 1).is_complete());
 }
 
 TEST_CASE("what was joined is not learned: the next join is to the last whole walk, too") {
-  RememberingWorld w;
-  w.walk_from(0x1010, w.words());
-  auto cut = w.words();
-  cut.resize(5);
-  cut[1] = at(0x2060);  // joined farther out, at 0x3050
-  const auto joined = [&] {
-    return w.unwinder.join(registers_at(at(0x1010), 0x7000, 0), FakeStack(0x7000, cut), w.modules,
-                           w.memory);
-  };
-  CHECK(pcs(joined()) == Pcs{0x1010, 0x2060, 0x3050, 0x4050});
-  cut.resize(3);
-  CHECK_FALSE(joined().frames.back().is_joined);
+  CutWorld w(kFramesInCommon);
+  w.walk_from(0x1010, w.whole);
+  w.cut[1] = at(0x1060);
+  CHECK(w.join(w.cut).is_complete());
+  w.cut.resize(3);
+  CHECK_FALSE(w.join(w.cut).is_complete());
+}
+
+TEST_CASE("a live walk tells whether the frames that were not copied are those of the last walk") {
+  CutWorld w(1);
+  CHECK(w.walk_live(w.whole).is_complete());
+  CHECK_FALSE(w.walk_live(w.whole).agrees_with_memory);  // it has learned nothing
+  w.walk_from(0x1010, w.whole);
+  CHECK(w.walk_live(w.whole).agrees_with_memory);
+  auto other = w.whole;
+  other[other.size() - 2] = at(0x4060);
+  CHECK(w.walk_live(other).is_complete());
+  CHECK_FALSE(w.walk_live(other).agrees_with_memory);
+}
+
+TEST_CASE("data in a register that outer frames save is no other frame") {
+  CutWorld w(1);
+  w.walk_from(0x1010, w.whole);
+  w.cut[w.cut.size() - 2] = 0xfc;  // a saved frame pointer that no rule needs
+  CHECK(w.walk_live(w.whole).agrees_with_memory);
+}
+
+TEST_CASE("a live walk is learned when it is asked for, into its own memory or another one") {
+  CutWorld w(1);
+  const Pcs truth = pcs(w.walk_live(w.whole));
+  w.unwinder.learn(w.memory, w.modules);
+  CHECK(w.memory.steps().size() == truth.size() - 1);
+  CHECK(w.walk_live(w.whole).agrees_with_memory);
+  WalkMemory other;
+  w.unwinder.learn(other, w.modules);
+  REQUIRE(other.steps().size() == truth.size() - 1);
+  for (size_t i = 0; i < other.steps().size(); ++i) {
+    CHECK(other.steps()[i].state == w.memory.steps()[i].state);
+  }
 }

@@ -1,0 +1,166 @@
+// How often a stack that is joined with its thread's last whole walk is joined rightly: takes the
+// samples of raw logs whose stacks are whole, cuts their copies to 2, 4, 8, 16 and 32 KiB, joins
+// them with the walk of 1, 4, 16, 64 and 256 samples before, and compares the outer frames.
+//   joined_walks LOG...
+// A row for how many frames both have in common where they are joined, a column for each age:
+// joined, and how many of these wrongly. Columns are separated by '|'.
+#include "raw_log_samples.h"
+#include "recorder/register_mapping.h"
+#include "unwind/walk.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include <fmt/format.h>
+
+using namespace sentry_prof;
+using namespace sentry_prof::bench;
+
+namespace {
+
+constexpr std::array<size_t, 5> kCopies_bytes = {2048, 4096, 8192, 16384, 32768};
+constexpr std::array<size_t, 5> kAges_samples = {1, 4, 16, 64, 256};
+// The least of each row.
+constexpr std::array<size_t, 6> kFramesInCommon = {1, 2, 3, 4, 8, 16};
+
+struct WholeStack {
+  uint64_t map_version = 0;
+  uint64_t leaf_sp = 0;
+  std::vector<unwind::WalkStep> steps;  // outermost first
+};
+
+struct Verdicts {
+  uint64_t joined = 0;
+  uint64_t wrong = 0;
+
+  void add(const Verdicts& other) {
+    joined += other.joined;
+    wrong += other.wrong;
+  }
+  std::string text() const { return fmt::format("{} / {}", joined, wrong); }
+};
+using Row = std::array<Verdicts, kAges_samples.size()>;
+
+class JoinedWalks {
+ public:
+  void add(const std::vector<StoredSample>& samples) {
+    unwind::Unwinder unwinder(recorder::native_arch());
+    std::map<uint64_t, std::vector<WholeStack>> stacks;
+    for (const StoredSample& sample : samples) {
+      std::optional<WholeStack> stack = walk(unwinder, sample);
+      if (!stack) continue;
+      stacks[uint64_t{sample.pid} << 32 | sample.tid].push_back(std::move(*stack));
+      ++stacks_;
+    }
+    for (const auto& [thread, of_thread] : stacks) {
+      for (const size_t copy_bytes : kCopies_bytes) judge(of_thread, copy_bytes);
+    }
+  }
+
+  void print() const {
+    fmt::print("frames in common, {} whole stacks", stacks_);
+    for (const size_t age : kAges_samples) fmt::print(" | {} samples before", age);
+    fmt::print(" | all\n");
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      const bool is_last = i + 1 == rows_.size();
+      print_row(is_last ? fmt::format("{} or more", kFramesInCommon[i])
+                        : fmt::format("{} to {}", kFramesInCommon[i], kFramesInCommon[i + 1] - 1),
+                rows_[i]);
+    }
+  }
+
+ private:
+  static void print_row(const std::string& name, const Row& row) {
+    Verdicts all;
+    fmt::print("{}", name);
+    for (const Verdicts& verdicts : row) {
+      fmt::print(" | {}", verdicts.text());
+      all.add(verdicts);
+    }
+    fmt::print(" | {}\n", all.text());
+  }
+
+  static std::optional<WholeStack> walk(unwind::Unwinder& unwinder, const StoredSample& sample) {
+    unwind::WalkMemory memory;
+    const unwind::Walk walk =
+        unwinder.walk(sample.registers, sample.stack_snapshot(), *sample.modules, &memory);
+    if (!walk.is_complete() || memory.steps().size() == unwind::kMaxRememberedSteps) return {};
+    const unsigned sp = unwind::arch_registers(recorder::native_arch()).stack_pointer;
+    return WholeStack{sample.modules->version(), sample.registers.get(sp), memory.steps()};
+  }
+
+  void judge(const std::vector<WholeStack>& stacks, size_t copy_bytes) {
+    for (size_t age = 0; age < kAges_samples.size(); ++age) {
+      for (size_t i = kAges_samples[age]; i < stacks.size(); ++i) {
+        judge(stacks[i], stacks[i - kAges_samples[age]], copy_bytes, age);
+      }
+    }
+  }
+
+  void judge(const WholeStack& now, const WholeStack& before, size_t copy_bytes, size_t age) {
+    const std::optional<size_t> last = last_in_copy(now, copy_bytes);
+    if (!last || now.map_version != before.map_version) return;
+    const auto same =
+        std::find_if(before.steps.begin(), before.steps.end(), [&](const unwind::WalkStep& step) {
+          return step.state == now.steps[*last].state;
+        });
+    if (same == before.steps.end()) return;
+    const auto place = static_cast<size_t>(same - before.steps.begin());
+    const size_t common = frames_in_common(now, *last, before, place);
+    size_t row = 0;
+    while (row + 1 < kFramesInCommon.size() && kFramesInCommon[row + 1] <= common) ++row;
+    rows_[row][age].add({1, are_same_outside(now, *last, before, place) ? 0u : 1u});
+  }
+
+  // The outermost step that a walk over a copy comes to; none if it comes to the root.
+  static std::optional<size_t> last_in_copy(const WholeStack& stack, size_t copy_bytes) {
+    const uint64_t end = stack.leaf_sp + copy_bytes;
+    for (size_t i = stack.steps.size(); i-- > 0;) {
+      const unwind::WalkStep& step = stack.steps[i];
+      if (std::max(step.return_address.address, step.saved_fp.address) + 8 > end) return i;
+    }
+    return std::nullopt;
+  }
+
+  static size_t frames_in_common(const WholeStack& now, size_t last, const WholeStack& before,
+                                 size_t place) {
+    size_t count = 0;
+    while (last + count < now.steps.size() && place + count < before.steps.size() &&
+           now.steps[last + count].state == before.steps[place + count].state) {
+      ++count;
+    }
+    return count;
+  }
+
+  static bool are_same_outside(const WholeStack& now, size_t last, const WholeStack& before,
+                               size_t place) {
+    const auto at = [](const WholeStack& stack, size_t step) {
+      return stack.steps.begin() + static_cast<std::ptrdiff_t>(step);
+    };
+    return std::equal(now.steps.begin(), at(now, last), before.steps.begin(), at(before, place),
+                      [](const unwind::WalkStep& one, const unwind::WalkStep& other) {
+                        return one.state.pc == other.state.pc;
+                      });
+  }
+
+  size_t stacks_ = 0;
+  std::array<Row, kFramesInCommon.size()> rows_{};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 2) throw std::runtime_error("usage: joined_walks LOG...");
+  JoinedWalks walks;
+  for (int i = 1; i < argc; ++i) walks.add(RawLogSamples(argv[i]).samples());
+  walks.print();
+  return 0;
+} catch (const std::exception& problem) {
+  fmt::print(stderr, "joined_walks: {}\n", problem.what());
+  return 1;
+}

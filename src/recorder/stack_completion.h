@@ -1,0 +1,64 @@
+// Stacks that are deeper than their copies: what is beyond, and what proves it.
+#pragma once
+
+#include "recorder/live_stack.h"
+#include "unwind/walk.h"
+
+#include <cstdint>
+
+namespace sentry_prof::recorder {
+
+// A walk that ended at the end of its copy; of a sample of `time_ns`.
+struct CutStack {
+  uint32_t pid = 0;
+  uint32_t tid = 0;
+  uint64_t time_ns = 0;
+  const unwind::Registers& registers;
+  const unwind::ModuleMap& modules;
+  RuntimeAddress begin;  // of the copy: the stack pointer
+  Bytes copy;
+  bool copy_is_short = false;  // it has less than was asked for
+  unwind::Walk walk;
+};
+
+enum class CompletedBy : uint8_t {
+  Nothing,
+  LiveFrames,    // read from the process
+  JoinedFrames,  // of the thread's last whole walk
+};
+
+struct CompletedStack {
+  unwind::Walk walk;  // borrowed from the Unwinder
+  CompletedBy by = CompletedBy::Nothing;
+};
+
+// What is read of a process after a sample may be another stack by then. It is believed
+//   if the last frames of the copy still are where they were (LiveStack::still_stands()), or
+//   if all frames outside of the copy were the same before the sample, too: in the thread's last
+//   whole walk, or when its memory was looked at before.
+// Neither is a proof: what is the same before and after may have been another in between. How
+// often that is so was measured (docs/fidelity.md).
+class StackCompletion {
+ public:
+  // `read` may be empty: nothing is completed.
+  StackCompletion(unwind::Unwinder& unwinder, ReadMemory read)
+      : unwinder_(unwinder), live_(std::move(read)) {}
+
+  // `memory` is the thread's; it learns what was completed by live frames. A copy is short where
+  // the stack's memory ends, and before a page that was never touched, as large frames have them
+  // (perf_output_sample_ustack() may not fault). If nothing can be read behind it, it is taken for
+  // the former: the walk ends as BadMemory.
+  CompletedStack complete(const CutStack& cut, unwind::WalkMemory& memory);
+
+ private:
+  CompletedStack nothing_more(const CutStack& cut) const;
+  unwind::Walk read_on(const CutStack& cut, unwind::WalkMemory& memory);
+  unwind::Walk walk_live(const CutStack& cut, unwind::WalkMemory& memory);
+  unwind::Walk compare_with_last_look(const CutStack& cut, unwind::WalkMemory& memory);
+
+  unwind::Unwinder& unwinder_;
+  LiveStack live_;
+  unwind::WalkMemories looks_;  // what live walks saw that were not believed
+};
+
+}  // namespace sentry_prof::recorder

@@ -105,10 +105,9 @@ class JoinedWalks {
   void judge(const WholeStack& now, const WholeStack& before, size_t copy_bytes, size_t age) {
     const std::optional<size_t> last = last_in_copy(now, copy_bytes);
     if (!last || now.map_version != before.map_version) return;
-    const auto same =
-        std::find_if(before.steps.begin(), before.steps.end(), [&](const unwind::WalkStep& step) {
-          return step.state == now.steps[*last].state;
-        });
+    const auto same = std::find_if(
+        before.steps.begin(), before.steps.end(),
+        [&](const unwind::WalkStep& step) { return step.state == now.steps[*last].state; });
     if (same == before.steps.end()) return;
     const auto place = static_cast<size_t>(same - before.steps.begin());
     const size_t common = frames_in_common(now, *last, before, place);

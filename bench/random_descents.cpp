@@ -1,7 +1,8 @@
-// The worst for a profiler that finishes a stack from what the process's memory holds a moment later,
-// or held a moment before: descends through many calls of two functions whose frames have the same
-// size, chosen at random, stays at the end for some milliseconds, returns, and descends again. The first
-// and the last function of a descent have its number, so that a stack tells whether it is of one piece.
+// The worst for a profiler that finishes a stack from what the process's memory holds a moment
+// later, or held a moment before: descends through many calls of two functions whose frames have
+// the same size, chosen at random, stays at the end for some milliseconds, returns, and descends
+// again. The first and the last function of a descent have its number, so that a stack tells
+// whether it is of one piece.
 //   random_descents [SECONDS [CALLS [MILLISECONDS]]]
 #include <array>
 #include <chrono>
@@ -16,6 +17,7 @@ using Last = void (*)();
 
 constexpr size_t kNumbers = 64;
 uint64_t state = 4711;
+volatile char sink = 0;
 std::chrono::milliseconds length{3};
 
 bool random_bit() {
@@ -36,14 +38,14 @@ template <size_t number>
   volatile char frame[256];
   frame[0] = 1;
   left == 0 ? last() : random_bit() ? one(left - 1, last) : other(left - 1, last);
-  frame[0] = 2;  // no tail call
+  sink = frame[0];  // no tail call
 }
 
 [[gnu::noinline]] void other(unsigned left, Last last) {
   volatile char frame[256];
-  frame[0] = 3;
+  frame[0] = 2;
   left == 0 ? last() : random_bit() ? one(left - 1, last) : other(left - 1, last);
-  frame[0] = 4;
+  sink = frame[0];
 }
 
 template <size_t number>

@@ -7,10 +7,13 @@ namespace sentry_prof::recorder {
 
 namespace {
 
-// Nearly all stacks that are cut end within the first piece; each further one is four times as
-// long.
+// Nearly all stacks that are cut end within so much; where a stack of small frames does not, what
+// is read becomes four times as long each time.
 constexpr size_t kFirstPiece_bytes = 64u << 10;
 constexpr size_t kGrowth = 4;
+// Large frames (local arrays) leave gaps between the pieces. Each costs a walk from the leaf on.
+constexpr size_t kMaxPieces = 32;
+constexpr size_t kPage_bytes = 4096;
 // Copying that much takes a CPU about 80 ms. Enough for stacks of 1 MiB at 101 Hz on five threads.
 constexpr uint64_t kBytesPerSecond = 512u << 20;
 
@@ -19,7 +22,7 @@ constexpr uint64_t kBytesPerSecond = 512u << 20;
 bool LiveStack::begin(const MemoryRequest& above_copy, const unwind::Walk& cut_walk) {
   above_copy_ = above_copy;
   size_bytes_ = 0;
-  is_at_end_ = false;
+  pieces_.clear();
   last_word_count_ = 0;
   // The step of the last frame has not found its word.
   const std::span<const unwind::WalkStep> steps = cut_walk.steps;
@@ -40,20 +43,42 @@ bool LiveStack::still_stands() {
          });
 }
 
-bool LiveStack::grow() {
-  const size_t wanted =
-      size_bytes_ == 0 ? kFirstPiece_bytes : std::min(kGrowth * size_bytes_, kMaxLiveStack_bytes);
-  if (is_at_end_ || wanted <= size_bytes_ || !spend(wanted - size_bytes_)) return false;
-  if (buffer_.size() < wanted) buffer_.resize(wanted);
+bool LiveStack::grow(RuntimeAddress missing) {
+  const RuntimeAddress begin = begin_of_next(missing);
+  const bool goes_on = !pieces_.empty() && pieces_.back().end() == begin.value;
+  if (!goes_on && pieces_.size() == kMaxPieces) return false;
+  const size_t old_bytes = goes_on ? pieces_.back().bytes.size() : 0;
+  const size_t asked = std::min(goes_on ? (kGrowth - 1) * old_bytes : kFirstPiece_bytes,
+                                kMaxLiveStack_bytes - size_bytes_);
+  if (asked == 0 || !spend(asked)) return false;
+  if (buffer_.size() < size_bytes_ + asked) buffer_.resize(size_bytes_ + asked);
   MemoryRequest request = above_copy_;
-  request.address.value += size_bytes_;
-  const size_t asked = wanted - size_bytes_;
+  request.address = begin;
   const auto [got, time_ns] = read_(request, std::span(buffer_).subspan(size_bytes_, asked));
   read_time_ns_ = time_ns;
-  is_at_end_ = got < asked;
   budget_bytes_ += asked - got;
+  if (got == 0) return false;
   size_bytes_ += got;
-  return got > 0;
+  if (goes_on) pieces_.pop_back();
+  pieces_.push_back({{begin.value - old_bytes}, std::span(buffer_).first(old_bytes + got)});
+  place_pieces();
+  return pieces_.back().has(missing, sizeof(uint64_t));
+}
+
+// Most frames are small: what is near is read through to.
+RuntimeAddress LiveStack::begin_of_next(RuntimeAddress missing) const {
+  const uint64_t end = pieces_.empty() ? above_copy_.address.value : pieces_.back().end();
+  if (missing.value < end + kFirstPiece_bytes) return {end};
+  return {missing.value & ~uint64_t{kPage_bytes - 1}};
+}
+
+// The buffer may have moved.
+void LiveStack::place_pieces() {
+  size_t begin = 0;
+  for (Piece& piece : pieces_) {
+    piece.bytes = std::span(buffer_).subspan(begin, piece.bytes.size());
+    begin += piece.bytes.size();
+  }
 }
 
 bool LiveStack::spend(size_t bytes) {

@@ -34,12 +34,13 @@ class LiveStack {
  public:
   explicit LiveStack(ReadMemory read) : read_(std::move(read)) {}
 
-  // Begins anew: bytes() is empty. False if nothing can be read at all.
+  // Begins anew, without pieces. False if nothing can be read at all.
   bool begin(const MemoryRequest& above_copy, const unwind::Walk& cut_walk);
-  // Reads more of the stack, or gives up: at its end, at kMaxLiveStack_bytes, or beyond what may be
-  // read in a second.
-  bool grow();
-  Bytes bytes() const { return std::span(buffer_).first(size_bytes_); }
+  // Reads the stack at `missing`, above all pieces: from the end of the last one on if that is
+  // near, else leaving out what lies between. Gives up at the stack's end, at kMaxLiveStack_bytes,
+  // and beyond what may be read in a second.
+  bool grow(RuntimeAddress missing);
+  std::span<const unwind::StackSnapshot::Piece> pieces() const { return pieces_; }
   // When the last of them were read.
   uint64_t read_time_ns() const { return read_time_ns_; }
 
@@ -47,7 +48,11 @@ class LiveStack {
   bool still_stands();
 
  private:
+  using Piece = unwind::StackSnapshot::Piece;
+
   bool spend(size_t bytes);
+  RuntimeAddress begin_of_next(RuntimeAddress missing) const;
+  void place_pieces();
 
   ReadMemory read_;
   MemoryRequest above_copy_;
@@ -56,7 +61,7 @@ class LiveStack {
   uint64_t read_time_ns_ = 0;
   std::vector<std::byte> buffer_;
   size_t size_bytes_ = 0;
-  bool is_at_end_ = false;
+  std::vector<Piece> pieces_;  // in buffer_, one behind the other
   uint64_t budget_bytes_ = 0;
   uint64_t budget_time_ns_ = 0;
 };

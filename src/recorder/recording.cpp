@@ -110,10 +110,10 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
   if (result.end == unwind::WalkEnd::StackTruncated) {
-    const CompletedStack completed = completion_.complete(
-        {sample.pid, sample.tid, time_ns, registers, modules, stack.begin(), sample.stack,
-         !sample.stack_is_cut, result},
-        memory);
+    const CompletedStack completed =
+        completion_.complete({sample.pid, sample.tid, time_ns, registers, modules, stack.begin(),
+                              sample.stack, !sample.stack_is_cut, result},
+                             memory);
     if (completed.by == CompletedBy::LiveFrames) ++figures_.samples_with_live_frames;
     if (completed.by == CompletedBy::JoinedFrames) ++figures_.samples_with_joined_frames;
     result = completed.walk;

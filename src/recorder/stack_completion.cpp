@@ -11,7 +11,7 @@ CompletedStack StackCompletion::complete(const CutStack& cut, WalkMemory& memory
   // Of a process that cannot be asked all deep stacks are cut, and the last whole one may be old.
   if (!live_.begin({cut.pid, cut.time_ns, above_copy}, cut.walk)) return nothing_more(cut);
   Walk walk = read_on(cut, memory);
-  if (cut.copy_is_short && live_.bytes().empty()) return nothing_more(cut);
+  if (cut.copy_is_short && live_.pieces().empty()) return nothing_more(cut);
   const bool is_long_enough = walk.is_complete() || walk.end == WalkEnd::FrameLimit;
   if (is_long_enough && (walk.agrees_with_memory || live_.still_stands())) {
     if (walk.is_complete()) unwinder_.learn(memory, cut.modules);
@@ -33,12 +33,13 @@ CompletedStack StackCompletion::nothing_more(const CutStack& cut) const {
 
 Walk StackCompletion::read_on(const CutStack& cut, WalkMemory& memory) {
   Walk walk = cut.walk;
-  while (walk.end == WalkEnd::StackTruncated && live_.grow()) walk = walk_live(cut, memory);
+  while (walk.end == WalkEnd::StackTruncated && live_.grow(walk.missing))
+    walk = walk_live(cut, memory);
   return walk;
 }
 
 Walk StackCompletion::walk_live(const CutStack& cut, WalkMemory& memory) {
-  return unwinder_.walk_live(cut.registers, {cut.begin, cut.copy, true, live_.bytes()},
+  return unwinder_.walk_live(cut.registers, {cut.begin, cut.copy, true, live_.pieces()},
                              cut.modules, memory);
 }
 

@@ -1,4 +1,5 @@
-// The copied user stack of one sample: all the memory that a walk may read.
+// The copied user stack of one sample, and pieces that were read later: all the memory that a walk
+// may read.
 #pragma once
 
 #include "base/address.h"
@@ -6,27 +7,40 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace sentry_prof::unwind {
 
 // `bytes` holds the target's memory from `begin` (the stack pointer at the interrupt) upward. The
 // bytes stay where the caller has them, normally in the kernel's ring; nothing is copied. `is_cut`:
 // as much was copied as was asked for, so the stack may go on behind; else its memory ends there.
-// `live`: what was read of the stack behind `bytes`, later.
+// `live`: what was read later of the stack behind `bytes`, with gaps, upward.
 class StackSnapshot {
  public:
-  StackSnapshot(RuntimeAddress begin, Bytes bytes, bool is_cut = true, Bytes live = {})
+  struct Piece {
+    RuntimeAddress begin;
+    Bytes bytes;
+
+    uint64_t end() const { return begin.value + bytes.size(); }
+    bool has(RuntimeAddress address, size_t size) const {
+      return address.value >= begin.value && address.value < end() && end() - address.value >= size;
+    }
+  };
+
+  StackSnapshot(RuntimeAddress begin, Bytes bytes, bool is_cut = true,
+                std::span<const Piece> live = {})
       : begin_(begin.value), bytes_(bytes), live_(live), is_cut_(is_cut) {}
 
   RuntimeAddress begin() const { return {begin_}; }
-  size_t size_bytes() const { return bytes_.size() + live_.size(); }
+  // Of the last byte that may be read.
+  uint64_t end() const { return live_.empty() ? begin_ + bytes_.size() : live_.back().end(); }
   bool is_cut() const { return is_cut_; }
 
   // Reads a little-endian word. False if any byte of it lies outside the snapshot.
   [[nodiscard]] bool read_u64(RuntimeAddress address, uint64_t& value) const {
     const uint64_t offset = address.value - begin_;  // wraps to a huge value below begin_
     if (offset > bytes_.size() || bytes_.size() - offset < sizeof(value)) {
-      return read_live(offset, sizeof(value), value);
+      return read_live(address, sizeof(value), value);
     }
     std::memcpy(&value, bytes_.data() + offset, sizeof(value));
     return true;
@@ -41,39 +55,46 @@ class StackSnapshot {
     const uint64_t offset = address.value - begin_;
     if (size > sizeof(value)) return false;
     if (offset > bytes_.size() || bytes_.size() - offset < size) {
-      return read_live(offset, size, value);
+      return read_live(address, size, value);
     }
     value = 0;
     std::memcpy(&value, bytes_.data() + offset, size);
     return true;
   }
 
-  // True if the address lies above what was copied: the stack was cut there, or ends there.
+  // True if the word at the address lies above what was copied, and was not read later: the stack
+  // was cut there, or ends there.
   bool is_beyond_end(RuntimeAddress address) const {
-    return address.value >= begin_ && address.value - begin_ + sizeof(uint64_t) > size_bytes();
+    return address.value >= begin_ && address.value - begin_ + sizeof(uint64_t) > bytes_.size() &&
+           piece_with(address, sizeof(uint64_t)) == nullptr;
   }
 
   // True for a word that was not copied with the sample but read later.
   bool is_live(RuntimeAddress address) const {
-    const uint64_t offset = address.value - begin_;
-    return offset >= bytes_.size() && offset < size_bytes();
+    return !live_.empty() && piece_with(address, sizeof(uint64_t)) != nullptr;
   }
 
  private:
-  // A word on both sides of the seam counts as outside: the stack pointer is a multiple of eight
+  // A word on both sides of a seam counts as outside: the stack pointer is a multiple of eight
   // wherever there is a return address.
-  [[gnu::noinline]] bool read_live(uint64_t offset, unsigned size, uint64_t& value) const {
-    if (offset < bytes_.size()) return false;
-    const uint64_t inside = offset - bytes_.size();
-    if (inside > live_.size() || live_.size() - inside < size) return false;
+  [[gnu::noinline]] bool read_live(RuntimeAddress address, unsigned size, uint64_t& value) const {
+    const Piece* const piece = piece_with(address, size);
+    if (piece == nullptr) return false;
     value = 0;
-    std::memcpy(&value, live_.data() + inside, size);
+    std::memcpy(&value, piece->bytes.data() + (address.value - piece->begin.value), size);
     return true;
+  }
+
+  const Piece* piece_with(RuntimeAddress address, size_t size) const {
+    for (const Piece& piece : live_) {
+      if (piece.has(address, size)) return &piece;
+    }
+    return nullptr;
   }
 
   uint64_t begin_;
   Bytes bytes_;
-  Bytes live_;
+  std::span<const Piece> live_;
   bool is_cut_;
 };
 

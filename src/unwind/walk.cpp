@@ -56,7 +56,8 @@ Walk Unwinder::walk_live(const Registers& registers, const StackSnapshot& stack,
 
 // What else their words held, saved registers, is data.
 bool Unwinder::has_live_frames_of(const WalkMemory& memory, const Walk& walk) const {
-  const size_t live = static_cast<size_t>(std::ranges::count_if(walk.frames, &WalkedFrame::is_live));
+  const size_t live =
+      static_cast<size_t>(std::ranges::count_if(walk.frames, &WalkedFrame::is_live));
   if (!steps_are_followed_ || live > kept_.size() + steps_.size()) return false;
   const std::vector<WalkStep>& known = memory.steps();
   if (live > known.size()) return false;

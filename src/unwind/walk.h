@@ -39,11 +39,12 @@ std::string_view name_of(WalkEnd end);
 struct Walk {
   std::span<const WalkedFrame> frames;  // leaf first; empty only if the leaf pc is unmapped
   WalkEnd end = WalkEnd::UnmappedPc;
+  RuntimeAddress missing;  // of StackTruncated: the word that was not copied
   // With a memory: the steps behind the last row that took all registers, innermost first, without
   // those that were remembered.
   std::span<const WalkStep> steps;
-  // Of walk_live(): it reached its root, and the frames that it found by words which were read later
-  // are the memory's outermost ones, at the same places.
+  // Of walk_live(): it reached its root, and the frames that it found by words which were read
+  // later are the memory's outermost ones, at the same places.
   bool agrees_with_memory = false;
   bool is_complete() const { return end == WalkEnd::Root; }
 };
@@ -53,8 +54,9 @@ struct Walk {
 inline constexpr size_t kMaxFrames = 2048;
 
 // What one walk may cost beyond the steps from frame to frame: bytes of CFI programs that it runs,
-// steps of expressions, instructions and pieces of code that it reads, some 2 ms. A first walk of real programs takes below 20,000; the
-// longest real CFI program has 60,755 bytes (CfiLimits). Then it ends: Unsupported.
+// steps of expressions, instructions and pieces of code that it reads, some 2 ms. A first walk of
+// real programs takes below 20,000; the longest real CFI program has 60,755 bytes (CfiLimits). Then
+// it ends: Unsupported.
 inline constexpr uint32_t kMaxWork = 1u << 19;
 
 struct UnwinderStats {
@@ -88,9 +90,9 @@ class Unwinder {
   Walk walk_live(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
                  WalkMemory& memory);
 
-  // For a walk that ended as StackTruncated, where nothing more is known of the stack: the same, and
-  // from its last frame on as the thread's last whole walk went, if that came through the same last
-  // frames (kFramesInCommon): pc, stack pointer and frame pointer. These may have returned in
+  // For a walk that ended as StackTruncated, where nothing more is known of the stack: the same,
+  // and from its last frame on as the thread's last whole walk went, if that came through the same
+  // last frames (kFramesInCommon): pc, stack pointer and frame pointer. These may have returned in
   // between and have been called again from elsewhere; docs/fidelity.md has how often. The outer
   // frames are marked, and `memory` learns nothing.
   Walk join(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
@@ -112,8 +114,8 @@ class Unwinder {
   std::unique_ptr<CallSites> call_sites_;
   UnwinderStats stats_;
   std::unique_ptr<std::array<WalkedFrame, kMaxFrames>> frames_;
-  std::vector<WalkStep> steps_;       // of the walk that is going on, or was the last
-  std::span<const WalkStep> kept_;    // its outer steps, in the memory that it was given
+  std::vector<WalkStep> steps_;     // of the walk that is going on, or was the last
+  std::span<const WalkStep> kept_;  // its outer steps, in the memory that it was given
   bool steps_are_followed_ = false;
 };
 

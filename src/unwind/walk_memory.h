@@ -53,10 +53,11 @@ struct WalkStep {
 inline constexpr size_t kMaxRememberedSteps = 2048;
 static_assert(sizeof(WalkStep) == 80);
 
-// How many frames at the end of a copy have to be where they were, for the ones outside of them to be
-// taken for what they were. Of 70,000 stacks that bench/joined_walks.cpp joined 0.5 % had wrong outer
-// frames where one frame was in common, 0.01 % where four to seven, and none of 35,000 where eight or
-// more. For programs that are made for it (bench/random_descents.cpp) each one halves the chance.
+// How many frames at the end of a copy have to be where they were, for the ones outside of them to
+// be taken for what they were. Of 70,000 stacks that bench/joined_walks.cpp joined 0.5 % had wrong
+// outer frames where one frame was in common, 0.01 % where four to seven, and none of 35,000 where
+// eight or more. For programs that are made for it (bench/random_descents.cpp) each one halves the
+// chance.
 inline constexpr size_t kFramesInCommon = 16;
 
 // The outermost frames of a walk that reached its root. A walk is a function of the module map, the
@@ -77,8 +78,8 @@ class WalkMemory {
   // The frame of a step is found anew, perhaps in another way.
   void restate(size_t step, const WalkedFrame& frame) { steps_[step].frame = frame; }
 
-  // The walk reached its root by `inner`, innermost first, and behind it by `kept`, outermost first:
-  // the first of these steps, or of another memory's.
+  // The walk reached its root by `inner`, innermost first, and behind it by `kept`, outermost
+  // first: the first of these steps, or of another memory's.
   void learn(std::span<const WalkStep> kept, const std::vector<WalkStep>& inner);
 
   // The steps were on the stack at this time.

@@ -71,11 +71,9 @@ class WalkTrail {
   std::span<const WalkStep> beyond_same_frames(size_t max_frames) const {
     if (!is_followed_ || steps_.size() < kFramesInCommon) return {};
     const std::vector<WalkStep>& known = memory_->steps();
-    const auto same = std::search(known.begin(), known.end(), steps_.rbegin(),
-                                  steps_.rbegin() + kFramesInCommon,
-                                  [](const WalkStep& one, const WalkStep& other) {
-                                    return one.state == other.state;
-                                  });
+    const auto same = std::search(
+        known.begin(), known.end(), steps_.rbegin(), steps_.rbegin() + kFramesInCommon,
+        [](const WalkStep& one, const WalkStep& other) { return one.state == other.state; });
     const auto outside = static_cast<size_t>(same - known.begin());
     return same == known.end() || outside > max_frames ? std::span<const WalkStep>()
                                                        : std::span(known).first(outside);
@@ -87,7 +85,8 @@ class WalkTrail {
 
   // Of the memory: the steps that the walk took over, outermost first.
   std::span<const WalkStep> kept() const {
-    return memory_ == nullptr ? std::span<const WalkStep>() : std::span(memory_->steps()).first(kept_);
+    return memory_ == nullptr ? std::span<const WalkStep>()
+                              : std::span(memory_->steps()).first(kept_);
   }
 
  private:

@@ -104,7 +104,7 @@ class Walker {
   }
 
  private:
-  Walk walk() const { return {frames_.first(frame_count_), end_, trail_.steps()}; }
+  Walk walk() const { return {frames_.first(frame_count_), end_, missing_, trail_.steps()}; }
 
   void start(Mode mode) {
     mode_ = mode;
@@ -372,9 +372,10 @@ class Walker {
 
   // Why a word outside the snapshot could not be read.
   Step ends_outside(RuntimeAddress address) {
-    const bool was_cut =
-        stack_.is_cut() && !has_left_snapshot_ && stack_.is_beyond_end(address) &&
-        address.value - stack_.begin().value <= stack_.size_bytes() + kStackReach_bytes;
+    const bool was_cut = stack_.is_cut() && !has_left_snapshot_ && stack_.is_beyond_end(address) &&
+                         address.value - stack_.begin().value <=
+                             stack_.end() - stack_.begin().value + kStackReach_bytes;
+    missing_ = address;
     return ends(was_cut ? WalkEnd::StackTruncated : WalkEnd::BadMemory);
   }
 
@@ -428,6 +429,7 @@ class Walker {
   bool went_by_frame_pointer_ = false;
   bool has_left_snapshot_ = false;  // over a signal frame, to a stack that was not copied
   WalkEnd end_ = WalkEnd::UnmappedPc;
+  RuntimeAddress missing_;  // where the word lies that ended the walk
 };
 
 }  // namespace sentry_prof::unwind

@@ -41,7 +41,7 @@ struct FakeProcess {
     };
   }
 
-  unwind::Walk cut_walk() const { return {{}, unwind::WalkEnd::StackTruncated, steps}; }
+  unwind::Walk cut_walk() const { return {{}, unwind::WalkEnd::StackTruncated, {}, steps}; }
   void change(size_t frame) { memory[slot_of(frame) - kStack] ^= std::byte{1}; }
 
   std::vector<std::byte> memory;
@@ -51,22 +51,58 @@ struct FakeProcess {
 
 MemoryRequest request_at(uint64_t time_ns) { return {42, time_ns, {kCopyEnd}}; }
 
+// The first word that was not read yet.
+RuntimeAddress end_of(const LiveStack& stack) {
+  return {stack.pieces().empty() ? kCopyEnd : stack.pieces().back().end()};
+}
+
 }  // namespace
 
-TEST_CASE("A stack is read piece by piece, each time from the copy's end on, up to its own end") {
+TEST_CASE("What is near is read on to, four times as much each time, up to the stack's end") {
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
   REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
-  CHECK(stack.bytes().empty());
-  REQUIRE(stack.grow());
-  CHECK(stack.bytes().size() == 65'536);
-  REQUIRE(stack.grow());
-  CHECK(stack.bytes().size() == 262'144);
-  REQUIRE(stack.grow());
-  CHECK(stack.bytes().size() == 300'000 - 0x200);
-  CHECK(std::ranges::equal(stack.bytes(), std::span(process.memory).subspan(0x200)));
+  CHECK(stack.pieces().empty());
+  for (const size_t bytes : {size_t{65'536}, size_t{262'144}, size_t{300'000 - 0x200}}) {
+    INFO(bytes);
+    REQUIRE(stack.grow(end_of(stack)));
+    REQUIRE(stack.pieces().size() == 1);
+    CHECK(stack.pieces()[0].begin.value == kCopyEnd);
+    CHECK(stack.pieces()[0].bytes.size() == bytes);
+  }
+  CHECK(std::ranges::equal(stack.pieces()[0].bytes, std::span(process.memory).subspan(0x200)));
   CHECK(stack.read_time_ns() == 3);
-  CHECK_FALSE(stack.grow());
+  CHECK_FALSE(stack.grow(end_of(stack)));
+  CHECK(stack.pieces().size() == 1);
+}
+
+TEST_CASE("What lies between far words is not read") {
+  FakeProcess process(kStack + 3'000'000);
+  LiveStack stack(process.reader());
+  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  REQUIRE(stack.grow({kCopyEnd + 8}));
+  REQUIRE(stack.grow({kStack + 1'000'008}));
+  REQUIRE(stack.grow({kStack + 2'000'000}));
+  REQUIRE(stack.pieces().size() == 3);
+  CHECK(stack.pieces()[1].begin.value == ((kStack + 1'000'008) & ~uint64_t{4095}));
+  size_t bytes = 0;
+  for (const auto& piece : stack.pieces()) {
+    const auto in_process = std::span(process.memory).subspan(piece.begin.value - kStack);
+    CHECK(std::ranges::equal(piece.bytes, in_process.first(piece.bytes.size())));
+    bytes += piece.bytes.size();
+  }
+  CHECK(bytes == 3 * 65'536);
+  CHECK_FALSE(stack.grow({kStack + 4'000'000}));  // beyond the stack's end
+  CHECK(stack.pieces().size() == 3);
+}
+
+TEST_CASE("There are no more pieces than a walk can be made again for") {
+  FakeProcess process(kStack + 20'000'000);
+  LiveStack stack(process.reader());
+  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  size_t pieces = 0;
+  while (stack.grow({kStack + 200'000 * (pieces + 1)})) ++pieces;
+  CHECK(pieces == 32);
 }
 
 TEST_CASE("A stack stands as long as the last return addresses of the copy do") {
@@ -101,7 +137,7 @@ TEST_CASE("A process that cannot be read has no live stack") {
   const FakeProcess process(kStack + 300'000);
   LiveStack ended([](const MemoryRequest&, std::span<std::byte>) { return MemoryRead{}; });
   REQUIRE(ended.begin(request_at(kSecond_ns), process.cut_walk()));
-  CHECK_FALSE(ended.grow());
+  CHECK_FALSE(ended.grow({kCopyEnd}));
   CHECK_FALSE(ended.still_stands());
   LiveStack none(nullptr);
   CHECK_FALSE(none.begin(request_at(kSecond_ns), process.cut_walk()));
@@ -112,8 +148,8 @@ TEST_CASE("No stack is read beyond the usual limit of a stack, and none beyond a
   LiveStack stack(process.reader());
   const auto read_all = [&](uint64_t time_ns) {
     if (!stack.begin(request_at(time_ns), process.cut_walk())) return size_t{0};
-    while (stack.grow()) continue;
-    return stack.bytes().size();
+    while (stack.grow(end_of(stack))) continue;
+    return stack.pieces().empty() ? 0 : stack.pieces()[0].bytes.size();
   };
   CHECK(read_all(kSecond_ns) == kMaxLiveStack_bytes);
   size_t whole = 0;

@@ -160,8 +160,8 @@ TEST_CASE("each thread has a memory of its own, and threads of one place take tu
 
 namespace {
 
-// Of a stack as RememberingWorld's with `levels` more calls at its inner end, what a copy has of it:
-// all but the return address to the root.
+// Of a stack as RememberingWorld's with `levels` more calls at its inner end, what a copy has of
+// it: all but the return address to the root.
 struct CutWorld : RememberingWorld {
   explicit CutWorld(size_t levels) {
     for (size_t level = 0; level < levels; ++level) cut.insert(cut.end(), {7, at(0x1050)});
@@ -176,9 +176,10 @@ struct CutWorld : RememberingWorld {
   // The outer part is read from a process whose stack has `live` words.
   Walk walk_live(const std::vector<uint64_t>& live) {
     const Bytes copied = std::as_bytes(std::span(cut));
-    const Bytes now = std::as_bytes(std::span(live)).subspan(copied.size());
-    return unwinder.walk_live(registers_at(at(0x1020), 0x7000, 0), {{0x7000}, copied, true, now},
-                              modules, memory);
+    const StackSnapshot::Piece now{{0x7000 + copied.size()},
+                                   std::as_bytes(std::span(live)).subspan(copied.size())};
+    return unwinder.walk_live(registers_at(at(0x1020), 0x7000, 0),
+                              {{0x7000}, copied, true, std::span(&now, 1)}, modules, memory);
   }
   // The place of a word whose frame is the `frames`th from the end of the copy.
   static size_t word_of_frame_from_end(const std::vector<uint64_t>& copy, size_t frames) {

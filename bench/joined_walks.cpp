@@ -69,12 +69,16 @@ class JoinedWalks {
     for (size_t i = 0; i < rows_.size(); ++i) {
       const bool is_last = i + 1 == rows_.size();
       print_row(is_last ? fmt::format("{} or more", kFramesInCommon[i])
-                        : fmt::format("{} to {}", kFramesInCommon[i], kFramesInCommon[i + 1] - 1),
+                        : range(kFramesInCommon[i], kFramesInCommon[i + 1] - 1),
                 rows_[i]);
     }
   }
 
  private:
+  static std::string range(size_t first, size_t last) {
+    return first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
+  }
+
   static void print_row(const std::string& name, const Row& row) {
     Verdicts all;
     fmt::print("{}", name);

@@ -1,9 +1,11 @@
 // How often a stack that is joined with its thread's last whole walk is joined rightly: takes the
 // samples of raw logs whose stacks are whole, cuts their copies to 2, 4, 8, 16 and 32 KiB, joins
 // them with the walk of 1, 4, 16, 64 and 256 samples before, and compares the outer frames.
+// Then joins them with both, the one before and the one as far after, where these are the same
+// outside of the copy.
 //   joined_walks LOG...
-// A row for how many frames both have in common where they are joined, a column for each age:
-// joined, and how many of these wrongly. Columns are separated by '|'.
+// First a row for how many frames, with different pcs, both have in common where they are joined, a
+// column for each age: joined, and how many of these wrongly. Columns are separated by '|'.
 #include "raw_log_samples.h"
 #include "recorder/register_mapping.h"
 #include "unwind/walk.h"
@@ -26,7 +28,7 @@ namespace {
 constexpr std::array<size_t, 5> kCopies_bytes = {2048, 4096, 8192, 16384, 32768};
 constexpr std::array<size_t, 5> kAges_samples = {1, 4, 16, 64, 256};
 // The least of each row.
-constexpr std::array<size_t, 6> kFramesInCommon = {1, 2, 3, 4, 8, 16};
+constexpr std::array<size_t, 5> kFramesInCommon = {1, 2, 3, 4, unwind::kFramesInCommon};
 
 struct WholeStack {
   uint64_t map_version = 0;
@@ -46,6 +48,11 @@ struct Verdicts {
 };
 using Row = std::array<Verdicts, kAges_samples.size()>;
 
+// Of the return addresses at the end of a copy, how many are in place after it, one after the
+// other.
+constexpr size_t kMaxInPlace = 4;
+constexpr size_t kNoneToSee = kMaxInPlace + 1;  // the leaf's caller is the copy's last frame
+
 class JoinedWalks {
  public:
   void add(const std::vector<StoredSample>& samples) {
@@ -60,6 +67,16 @@ class JoinedWalks {
     for (const auto& [thread, of_thread] : stacks) {
       for (const size_t copy_bytes : kCopies_bytes) judge(of_thread, copy_bytes);
     }
+  }
+
+  void print_between() const {
+    fmt::print("return addresses in place");
+    for (const size_t age : kAges_samples) fmt::print(" | {} samples before and after", age);
+    fmt::print(" | all\n");
+    for (size_t i = 0; i <= kMaxInPlace; ++i) {
+      print_row(fmt::format("{}{}", i, i == kMaxInPlace ? " or more" : ""), between_[i]);
+    }
+    print_row("there are none", between_[kNoneToSee]);
   }
 
   void print() const {
@@ -102,6 +119,10 @@ class JoinedWalks {
     for (size_t age = 0; age < kAges_samples.size(); ++age) {
       for (size_t i = kAges_samples[age]; i < stacks.size(); ++i) {
         judge(stacks[i], stacks[i - kAges_samples[age]], copy_bytes, age);
+        if (i + kAges_samples[age] < stacks.size()) {
+          judge_between(stacks[i - kAges_samples[age]], stacks[i], stacks[i + kAges_samples[age]],
+                        copy_bytes, age);
+        }
       }
     }
   }
@@ -120,6 +141,47 @@ class JoinedWalks {
     rows_[row][age].add({1, are_same_outside(now, *last, before, place) ? 0u : 1u});
   }
 
+  // Believed is what is outside of the copy if it was the same before as it is after.
+  void judge_between(const WholeStack& before, const WholeStack& now, const WholeStack& after,
+                     size_t copy_bytes, size_t age) {
+    const std::optional<size_t> last = last_in_copy(now, copy_bytes);
+    const bool is_one_map =
+        before.map_version == now.map_version && now.map_version == after.map_version;
+    if (!last || !is_one_map) return;
+    const uint64_t slot = now.steps[*last].return_address.address;
+    const size_t outside_before = outside_of(before, slot);
+    const size_t outside_after = outside_of(after, slot);
+    if (outside_before == 0 || outside_before != outside_after) return;
+    if (!are_same_outside(after, outside_after, before, outside_before)) return;
+    const bool has_none = *last + 1 == now.steps.size();
+    const size_t in_place =
+        has_none ? kNoneToSee : std::min(words_in_place(now, *last, after), kMaxInPlace);
+    between_[in_place][age].add(
+        {1, are_same_outside(now, *last, before, outside_before) ? 0u : 1u});
+  }
+
+  // How many of the last return addresses of the copy, one after the other.
+  static size_t words_in_place(const WholeStack& now, size_t last, const WholeStack& after) {
+    size_t count = 0;
+    for (size_t i = last + 1; i < now.steps.size(); ++i, ++count) {
+      const unwind::SeenWord& word = now.steps[i].return_address;
+      const auto same = std::find_if(after.steps.begin(), after.steps.end(), [&](const auto& step) {
+        return step.return_address.address == word.address &&
+               step.return_address.value == word.value;
+      });
+      if (same == after.steps.end()) break;
+    }
+    return count;
+  }
+
+  // How many steps are outside of the one whose return address is at `slot`.
+  static size_t outside_of(const WholeStack& stack, uint64_t slot) {
+    const auto found = std::find_if(stack.steps.begin(), stack.steps.end(), [&](const auto& step) {
+      return step.return_address.address == slot;
+    });
+    return found == stack.steps.end() ? 0 : static_cast<size_t>(found - stack.steps.begin());
+  }
+
   // The outermost step that a walk over a copy comes to; none if it comes to the root.
   static std::optional<size_t> last_in_copy(const WholeStack& stack, size_t copy_bytes) {
     const uint64_t end = stack.leaf_sp + copy_bytes;
@@ -130,14 +192,17 @@ class JoinedWalks {
     return std::nullopt;
   }
 
+  // With different pcs.
   static size_t frames_in_common(const WholeStack& now, size_t last, const WholeStack& before,
                                  size_t place) {
-    size_t count = 0;
-    while (last + count < now.steps.size() && place + count < before.steps.size() &&
-           now.steps[last + count].state == before.steps[place + count].state) {
-      ++count;
+    unwind::DistinctValues pcs;
+    size_t distinct = 0;
+    for (size_t i = 0; last + i < now.steps.size() && place + i < before.steps.size(); ++i) {
+      const unwind::FrameState& state = now.steps[last + i].state;
+      if (before.steps[place + i].state != state || pcs.is_full()) break;
+      distinct += pcs.add(state.pc) ? 1 : 0;
     }
-    return count;
+    return distinct;
   }
 
   static bool are_same_outside(const WholeStack& now, size_t last, const WholeStack& before,
@@ -153,6 +218,7 @@ class JoinedWalks {
 
   size_t stacks_ = 0;
   std::array<Row, kFramesInCommon.size()> rows_{};
+  std::array<Row, kNoneToSee + 1> between_{};
 };
 
 }  // namespace
@@ -162,6 +228,8 @@ int main(int argc, char** argv) try {
   JoinedWalks walks;
   for (int i = 1; i < argc; ++i) walks.add(RawLogSamples(argv[i]).samples());
   walks.print();
+  fmt::print("\n");
+  walks.print_between();
   return 0;
 } catch (const std::exception& problem) {
   fmt::print(stderr, "joined_walks: {}\n", problem.what());

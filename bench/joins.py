@@ -51,12 +51,13 @@ def verdicts(profile):
 
 def table_of_descents(recorder, program):
     rows = [("stacks of random_descents", "of one descent", "of two", "cut")]
-    for length_ms in (1, 3, 8, 30):
-        stacks.say(f"descents of {length_ms} ms")
-        recorder.launched(FREQUENCY_HZ, [program, "6", "400", str(length_ms)])
+    for length_ms, paths in ((1, 0), (3, 0), (8, 0), (30, 0), (3, 2), (8, 2), (30, 2), (100, 2)):
+        kind = f"{paths} in turn" if paths else "at random"
+        stacks.say(f"descents of {length_ms} ms, {kind}")
+        recorder.launched(FREQUENCY_HZ, [program, "6", "400", str(length_ms), str(paths)])
         with open(os.path.join(recorder.directory, "out.json"), encoding="utf-8") as file:
             found = verdicts(json.load(file)["profile"])
-        rows.append((f"that stay {length_ms} ms", str(found["right"]), str(found["wrong"]), str(found["cut"])))
+        rows.append((f"that stay {length_ms} ms, {kind}", str(found["right"]), str(found["wrong"]), str(found["cut"])))
     return measure.table_text(rows)
 
 
@@ -65,7 +66,6 @@ def main():
     parser.add_argument("--sentry-prof", required=True)
     parser.add_argument("--joined-walks", required=True)
     parser.add_argument("--random-descents", required=True)
-    parser.add_argument("--runs", type=int, help="unused: one recording of each")
     parser.add_argument("--write", metavar="FILE", help="put the tables at the head of FILE")
     options = parser.parse_args()
 
@@ -75,9 +75,9 @@ def main():
         stacks.say("joining")
         joined = subprocess.run([options.joined_walks, *recorder.logs], stdout=subprocess.PIPE, text=True, check=True).stdout
         descents = table_of_descents(stacks.Recorder(options.sentry_prof, directory), options.random_descents)
-    rows = [tuple(cell.strip() for cell in line.split("|")) for line in joined.splitlines()]
+    tables = [[tuple(cell.strip() for cell in line.split("|")) for line in table.splitlines()] for table in joined.strip().split("\n\n")]
     text = (machine.described("joins", f"one recording of each of {', '.join(PROGRAMS)} at {FREQUENCY_HZ} Hz, cut and joined: joined / wrongly")
-            + "\n\n" + measure.table_text(rows) + "\n\n" + descents + "\n\n")
+            + "\n\n" + "\n\n".join(measure.table_text(rows) for rows in tables) + "\n\n" + descents + "\n\n")
     print(text)
     if options.write:
         machine.put_at_head(options.write, text)

@@ -3,7 +3,9 @@
 // the same size, chosen at random, stays at the end for some milliseconds, returns, and descends
 // again. The first and the last function of a descent have its number, so that a stack tells
 // whether it is of one piece.
-//   random_descents [SECONDS [CALLS [MILLISECONDS]]]
+//   random_descents [SECONDS [CALLS [MILLISECONDS [PATHS]]]]
+// With PATHS only so many descents are made in turn, each always the same.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -65,7 +67,12 @@ int main(int argc, char** argv) {
   const auto end = Clock::now() + std::chrono::seconds(argc > 1 ? std::atoi(argv[1]) : 3);
   const unsigned calls = argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 400;
   if (argc > 3) length = std::chrono::milliseconds(std::atoi(argv[3]));
+  const size_t paths = argc > 4 ? static_cast<size_t>(std::atoi(argv[4])) : 0;
   const auto firsts = make_firsts(std::make_index_sequence<kNumbers>());
-  for (size_t i = 0; Clock::now() < end; ++i) firsts[i % kNumbers](calls);
+  for (size_t i = 0; Clock::now() < end; ++i) {
+    const size_t number = i % (paths == 0 ? kNumbers : std::min(paths, kNumbers));
+    if (paths != 0) state = number * 4711;
+    firsts[number](calls);
+  }
   return 0;
 }

@@ -49,6 +49,9 @@ struct SampleFigures {
   // The same for those that were taken from the thread's last whole walk (Unwinder::join()).
   uint64_t samples_with_joined_frames = 0;
   uint64_t joined_frames = 0;
+  // Of deep recursion the frames in the middle are not kept (unwind::kMaxFrames).
+  uint64_t samples_with_frames_left_out = 0;
+  uint64_t frames_left_out = 0;
   uint64_t unwind_ns = 0;
   uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
 

@@ -5,7 +5,6 @@
 #include "base/byte_reader.h"
 #include "unwind/walk.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,6 +26,15 @@ struct MemoryRead {
 };
 using ReadMemory = std::function<MemoryRead(const MemoryRequest&, std::span<std::byte>)>;
 
+// What a sample has of a stack that is deeper, and the steps of the walk over it.
+struct CutCopy {
+  uint32_t pid = 0;
+  uint64_t time_ns = 0;
+  RuntimeAddress end;
+  size_t size_bytes = 0;
+  std::span<const unwind::WalkStep> steps;  // innermost first; borrowed
+};
+
 // The part of a stack that is beyond its copy, as it is now. Is it what it was when the sample was
 // taken? The frames outside of one stay as they are until it returns: none of its callers runs
 // before. So the last frames of the copy are looked at, whether they still stand.
@@ -35,7 +43,7 @@ class LiveStack {
   explicit LiveStack(ReadMemory read) : read_(std::move(read)) {}
 
   // Begins anew, without pieces. False if nothing can be read at all.
-  bool begin(const MemoryRequest& above_copy, const unwind::Walk& cut_walk);
+  bool begin(const CutCopy& copy);
   // Reads the stack at `missing`, above all pieces: from the end of the last one on if that is
   // near, else leaving out what lies between. Gives up at the stack's end, at kMaxLiveStack_bytes,
   // and beyond what may be read in a second.
@@ -44,20 +52,28 @@ class LiveStack {
   // When the last of them were read.
   uint64_t read_time_ns() const { return read_time_ns_; }
 
-  // Whether the last return addresses of the copy, kFramesInCommon of them, are where they were.
-  bool still_stands();
+  // What is read in a second has to be walked, too.
+  void charge_walk(size_t frames);
+
+  // Whether the last return addresses of the copy, kFramesInCommon different ones, are where they
+  // were.
+  bool still_stands() const;
+  // Whether nothing speaks against it: the last return addresses that lie in the outer half of the
+  // copy are where they were. A frame so large that there are none says nothing.
+  bool may_stand() const;
 
  private:
   using Piece = unwind::StackSnapshot::Piece;
 
+  bool are_in_place(std::span<const unwind::SeenWord> words) const;
   bool spend(size_t bytes);
   RuntimeAddress begin_of_next(RuntimeAddress missing) const;
   void place_pieces();
 
   ReadMemory read_;
-  MemoryRequest above_copy_;
-  std::array<unwind::SeenWord, unwind::kFramesInCommon> last_words_;  // of the copy
-  size_t last_word_count_ = 0;
+  CutCopy copy_;
+  std::vector<unwind::SeenWord> different_words_;  // return addresses, outermost first
+  std::vector<unwind::SeenWord> outer_words_;
   uint64_t read_time_ns_ = 0;
   std::vector<std::byte> buffer_;
   size_t size_bytes_ = 0;

@@ -110,13 +110,21 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
   if (result.end == unwind::WalkEnd::StackTruncated) {
-    const CompletedStack completed =
-        completion_.complete({sample.pid, sample.tid, time_ns, registers, modules, stack.begin(),
-                              sample.stack, !sample.stack_is_cut, result},
-                             memory);
+    const CutStack cut{.pid = sample.pid,
+                       .tid = sample.tid,
+                       .time_ns = time_ns,
+                       .registers = registers,
+                       .modules = modules,
+                       .begin = stack.begin(),
+                       .copy = sample.stack,
+                       .copy_is_short = !sample.stack_is_cut,
+                       .walk = result};
+    const CompletedStack completed = completion_.complete(cut, memory);
     if (completed.by == CompletedBy::LiveFrames) ++figures_.samples_with_live_frames;
     if (completed.by == CompletedBy::JoinedFrames) ++figures_.samples_with_joined_frames;
     result = completed.walk;
+  } else if (result.is_complete()) {
+    memory.set_seen(time_ns);
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
@@ -142,6 +150,8 @@ bool Recording::reread_maps(uint32_t pid, uint64_t time_ns) {
 void Recording::collect_frames(const unwind::Walk& walk, uint32_t pid,
                                const unwind::ModuleMap& modules) {
   frame_buffer_.clear();
+  figures_.frames_left_out += walk.frames_left_out;
+  if (walk.frames_left_out > 0) ++figures_.samples_with_frames_left_out;
   for (const unwind::WalkedFrame& frame : walk.frames) {
     ++figures_.frames_by_origin[static_cast<size_t>(frame.origin)];
     if (frame.is_live) ++figures_.live_frames;

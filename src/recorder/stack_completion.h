@@ -34,31 +34,31 @@ struct CompletedStack {
 
 // What is read of a process after a sample may be another stack by then. It is believed
 //   if the last frames of the copy still are where they were (LiveStack::still_stands()), or
-//   if all frames outside of the copy were the same before the sample, too: in the thread's last
-//   whole walk, or when its memory was looked at before.
-// Neither is a proof: what is the same before and after may have been another in between. How
-// often that is so was measured (docs/fidelity.md).
+//   if nothing speaks against it (may_stand()), and all frames outside of the copy were the same
+//   when last something was known of them before the sample, too: by the thread's last whole walk,
+//   or by a look at its memory since.
+// Neither is a proof: what is the same before and after may have been another in between.
+// docs/fidelity.md has how often that was so.
 class StackCompletion {
  public:
   // `read` may be empty: nothing is completed.
   StackCompletion(unwind::Unwinder& unwinder, ReadMemory read)
       : unwinder_(unwinder), live_(std::move(read)) {}
 
-  // `memory` is the thread's; it learns what was completed by live frames. A copy is short where
-  // the stack's memory ends, and before a page that was never touched, as large frames have them
-  // (perf_output_sample_ustack() may not fault). If nothing can be read behind it, it is taken for
-  // the former: the walk ends as BadMemory.
+  // `memory` is the thread's, with the time of what it saw; it learns what was completed by live
+  // frames. A copy is short where the stack's memory ends, and before a page that is not present
+  // (perf_output_sample_ustack() may not fault): one of a large frame that was never touched, or
+  // one that was swapped out. If nothing can be read behind it, it is taken for the former.
   CompletedStack complete(const CutStack& cut, unwind::WalkMemory& memory);
 
  private:
-  CompletedStack nothing_more(const CutStack& cut) const;
-  unwind::Walk read_on(const CutStack& cut, unwind::WalkMemory& memory);
-  unwind::Walk walk_live(const CutStack& cut, unwind::WalkMemory& memory);
-  unwind::Walk compare_with_last_look(const CutStack& cut, unwind::WalkMemory& memory);
+  unwind::Walk read_on(const CutStack& cut, unwind::WalkMemory& before, size_t copied_frames);
+  void take_look(const CutStack& cut, unwind::WalkMemory& look, size_t live_frames);
+  CompletedStack nothing_more(const CutStack& cut, unwind::WalkMemory& memory);
 
   unwind::Unwinder& unwinder_;
   LiveStack live_;
-  unwind::WalkMemories looks_;  // what live walks saw that were not believed
+  unwind::WalkMemories looks_;  // at what was not believed of the sample that it was read for
 };
 
 }  // namespace sentry_prof::recorder

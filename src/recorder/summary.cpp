@@ -61,6 +61,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "samples_truncated", figures.samples_truncated());
   add_number(json, "samples_with_live_frames", figures.sample.samples_with_live_frames);
   add_number(json, "samples_with_joined_frames", figures.sample.samples_with_joined_frames);
+  add_number(json, "samples_with_frames_left_out", figures.sample.samples_with_frames_left_out);
   add_number(json, "samples_failed",
              figures.samples_failed() + figures.sample.loss(Loss::UnmappedPc));
   add_number(json, "samples_lost", figures.samples_lost());
@@ -71,6 +72,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_counts<unwind::FrameOrigin>(json, "frames_by_origin", figures.sample.frames_by_origin);
   add_number(json, "frames_live", figures.sample.live_frames);
   add_number(json, "frames_joined", figures.sample.joined_frames);
+  add_number(json, "frames_left_out", figures.sample.frames_left_out);
 }
 
 void add_setup(JsonWriter& json, const sampling::SamplerSetup& setup) {
@@ -145,8 +147,14 @@ std::string walk_line(const RunFigures& figures) {
       percent(figures.samples_complete(), all), percent(figures.samples_truncated(), all),
       figures.setup.stack_bytes, percent(figures.samples_failed(), all));
   if (const uint64_t joined = figures.sample.samples_with_joined_frames; joined > 0) {
-    text += fmt::format("            {} with the outer frames of their thread's last whole stack\n",
-                        joined);
+    text += fmt::format(
+        "            {} of the complete ones have the outer frames of their thread's last whole "
+        "stack\n",
+        joined);
+  }
+  if (const uint64_t deep = figures.sample.samples_with_frames_left_out; deep > 0) {
+    text += fmt::format("            {} deeper than {} frames: without those in the middle\n", deep,
+                        unwind::kMaxFrames);
   }
   return text;
 }

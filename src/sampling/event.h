@@ -28,7 +28,7 @@ struct SampleEvent {
   UserRegisters registers;  // the user's, also if a system call or fault was interrupted
   Bytes stack;              // dyn_size bytes from the stack pointer upward; may be empty
   // The copy has all of the size that was reserved: the stack may be larger. Else its memory ends,
-  // or has a page there that was never touched, which the kernel does not fault in.
+  // or has a page there that is not present, which the kernel does not fault in.
   bool stack_is_cut = false;
 };
 

@@ -25,6 +25,21 @@ bool pack_cfa(const Row& row, ArchRegisters arch, CompactRule& rule) {
   return to_words(row.cfa_offset, rule.cfa_words);
 }
 
+bool pack_far_cfa(const Row& row, ArchRegisters arch, CompactRule& rule) {
+  const RegisterRule& return_address = row.rules[row.return_address_register];
+  const bool is_far = row.cfa_kind == CfaKind::RegisterOffset &&
+                      row.cfa_register == arch.stack_pointer && row.cfa_offset > 0 &&
+                      row.cfa_offset % 8 == 0 && row.cfa_offset / 8 <= UINT32_MAX;
+  if (!is_far || return_address.kind != RuleKind::AtCfaOffset || return_address.offset != -8) {
+    return false;
+  }
+  const auto words = static_cast<uint32_t>(row.cfa_offset / 8);
+  rule.kind = CompactKind::CfaFarFromSp;
+  rule.cfa_words = static_cast<int16_t>(words & 0xffff);
+  rule.return_address_words = static_cast<int16_t>(words >> 16);
+  return true;
+}
+
 bool pack_frame_pointer(const RegisterRule& saved, CompactRule& rule) {
   switch (saved.kind) {
     case RuleKind::Unspecified:
@@ -71,7 +86,8 @@ CompactRule compact_rule_of(const Row& row, ArchRegisters arch) {
   // Without a rule of its own the caller's stack pointer is the CFA.
   if (row.rules[arch.stack_pointer].kind != RuleKind::Unspecified) return kFull;
   CompactRule rule;
-  const bool fits = pack_cfa(row, arch, rule) && pack_return_address(row, arch, rule) &&
+  const bool fits = ((pack_cfa(row, arch, rule) && pack_return_address(row, arch, rule)) ||
+                     pack_far_cfa(row, arch, rule)) &&
                     pack_frame_pointer(row.rules[arch.frame_pointer], rule);
   return fits ? rule : kFull;
 }

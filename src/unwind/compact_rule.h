@@ -9,14 +9,15 @@
 namespace sentry_prof::unwind {
 
 enum class CompactKind : uint8_t {
-  CfaFromSp,   // CFA = stack pointer + cfa_words * 8
-  CfaFromFp,   // CFA = frame pointer + cfa_words * 8
-  CodeFromSp,  // as CfaFromSp, but read out of the code (rule_from_code): no more than likely
-  CodeFromFp,  // as CfaFromFp, likewise
-  LinkFromSp,  // CFA as in CfaFromSp; the return address is still in the link register
-  Root,        // the return address is undefined, or the source says so: nothing called this frame
-  Full,        // does not fit: ask the source for the row again and evaluate all of it
-  NoCfi,       // the rest are answers without a row, remembered just the same
+  CfaFromSp,     // CFA = stack pointer + cfa_words * 8
+  CfaFromFp,     // CFA = frame pointer + cfa_words * 8
+  CfaFarFromSp,  // CFA = stack pointer + far_cfa_bytes(); the return address is at CFA - 8
+  CodeFromSp,    // as CfaFromSp, but read out of the code (rule_from_code): no more than likely
+  CodeFromFp,    // as CfaFromFp, likewise
+  LinkFromSp,    // CFA as in CfaFromSp; the return address is still in the link register
+  Root,   // the return address is undefined, or the source says so: nothing called this frame
+  Full,   // does not fit: ask the source for the row again and evaluate all of it
+  NoCfi,  // the rest are answers without a row, remembered just the same
   NoCfiBeforeFunction,  // no row, but the next byte begins one: a function, of which a call may
                         // not return to the first instruction
   Malformed,
@@ -32,17 +33,25 @@ enum class CompactFp : uint8_t {
 // Whether a row gave it.
 constexpr bool is_of_row(CompactKind kind) {
   return kind == CompactKind::CfaFromSp || kind == CompactKind::CfaFromFp ||
-         kind == CompactKind::LinkFromSp || kind == CompactKind::Full;
+         kind == CompactKind::CfaFarFromSp || kind == CompactKind::LinkFromSp ||
+         kind == CompactKind::Full;
 }
 
 // Offsets are counted in words of 8 bytes, which every compiler's rows are multiples of; 16 bits of
-// them reach 256 KiB either way.
+// them reach 256 KiB either way. Frames that hold large arrays are larger; without a frame pointer
+// their CFA takes the room of the return address's place as well.
 struct CompactRule {
   CompactKind kind = CompactKind::NoCfi;
   CompactFp fp = CompactFp::Same;
   int16_t cfa_words = 0;
   int16_t fp_words = 0;
   int16_t return_address_words = 0;  // the return address is at CFA + this * 8
+
+  uint64_t far_cfa_bytes() const {
+    return (uint64_t{static_cast<uint16_t>(return_address_words)} << 16 |
+            static_cast<uint16_t>(cfa_words)) *
+           8;
+  }
 
   bool operator==(const CompactRule&) const = default;
 };

@@ -13,7 +13,7 @@ namespace sentry_prof::unwind {
 
 // `bytes` holds the target's memory from `begin` (the stack pointer at the interrupt) upward. The
 // bytes stay where the caller has them, normally in the kernel's ring; nothing is copied. `is_cut`:
-// as much was copied as was asked for, so the stack may go on behind; else its memory ends there.
+// the stack may go on behind them; else its memory ends there.
 // `live`: what was read later of the stack behind `bytes`, with gaps, upward.
 class StackSnapshot {
  public:
@@ -67,11 +67,6 @@ class StackSnapshot {
   bool is_beyond_end(RuntimeAddress address) const {
     return address.value >= begin_ && address.value - begin_ + sizeof(uint64_t) > bytes_.size() &&
            piece_with(address, sizeof(uint64_t)) == nullptr;
-  }
-
-  // True for a word that was not copied with the sample but read later.
-  bool is_live(RuntimeAddress address) const {
-    return !live_.empty() && piece_with(address, sizeof(uint64_t)) != nullptr;
   }
 
  private:

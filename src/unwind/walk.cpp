@@ -11,7 +11,7 @@ Unwinder::Unwinder(Arch arch, size_t cache_bytes)
       cache_(cache_bytes),
       call_sites_(std::make_unique<CallSites>()),
       frames_(std::make_unique<std::array<WalkedFrame, kMaxFrames>>()) {
-  steps_.reserve(kMaxFrames);
+  steps_.reserve(kMaxRememberedSteps);
 }
 
 Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
@@ -48,22 +48,25 @@ Walk Unwinder::join(const Registers& registers, const StackSnapshot& stack,
 }
 
 Walk Unwinder::walk_live(const Registers& registers, const StackSnapshot& stack,
-                         const ModuleMap& modules, WalkMemory& memory) {
-  Walk result = walk(registers, stack, modules, &memory, AtEndOfCopy::Ends);
-  result.agrees_with_memory = result.is_complete() && has_live_frames_of(memory, result);
+                         const ModuleMap& modules, WalkMemory& memory, size_t copied_frames) {
+  const Walk result = walk(registers, stack, modules, &memory, AtEndOfCopy::Ends);
+  for (size_t i = 0; i < result.frames.size(); ++i) {
+    const size_t number = i < kMaxFrames / 2 ? i : i + result.frames_left_out;
+    if (number >= copied_frames) (*frames_)[i].is_live = true;
+  }
   return result;
 }
 
 // What else their words held, saved registers, is data.
-bool Unwinder::has_live_frames_of(const WalkMemory& memory, const Walk& walk) const {
-  const size_t live =
-      static_cast<size_t>(std::ranges::count_if(walk.frames, &WalkedFrame::is_live));
-  if (!steps_are_followed_ || live > kept_.size() + steps_.size()) return false;
+bool Unwinder::ends_as(const WalkMemory& memory, size_t live_frames) const {
   const std::vector<WalkStep>& known = memory.steps();
-  if (live > known.size()) return false;
-  for (size_t i = kept_.size(); i < live; ++i) {
-    const FrameState& now = steps_[steps_.size() - 1 - (i - kept_.size())].state;
-    if (now.pc != known[i].state.pc || now.sp != known[i].state.sp) return false;
+  const size_t wanted = std::min(live_frames, kMaxRememberedSteps);
+  const bool are_all_known = wanted <= known.size() && wanted <= kept_.size() + steps_.size();
+  if (!steps_are_followed_ || wanted == 0 || !are_all_known) return false;
+  for (size_t i = 0; i < wanted; ++i) {
+    const size_t inner = i - kept_.size();
+    const WalkStep& step = i < kept_.size() ? kept_[i] : steps_[steps_.size() - 1 - inner];
+    if (step.state.pc != known[i].state.pc || step.state.sp != known[i].state.sp) return false;
   }
   return true;
 }

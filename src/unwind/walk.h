@@ -30,7 +30,7 @@ enum class WalkEnd : uint8_t {
   Unsupported,      // unwind information beyond our limits
   UnknownRegister,  // a rule needs a register that nobody saved
   NoProgress,       // the CFA did not grow
-  FrameLimit,       // deeper than kMaxFrames
+  FrameLimit,       // deeper than kMaxWalkedFrames
 };
 inline constexpr size_t kWalkEndCount = 10;
 std::string_view name_of(WalkEnd end);
@@ -43,15 +43,20 @@ struct Walk {
   // With a memory: the steps behind the last row that took all registers, innermost first, without
   // those that were remembered.
   std::span<const WalkStep> steps;
-  // Of walk_live(): it reached its root, and the frames that it found by words which were read
-  // later are the memory's outermost ones, at the same places.
-  bool agrees_with_memory = false;
+  // Behind the first kMaxFrames / 2 frames: so many that were walked through and are not kept.
+  size_t frames_left_out = 0;
+
+  size_t frames_walked() const { return frames.size() + frames_left_out; }
   bool is_complete() const { return end == WalkEnd::Root; }
 };
 
-// Deep recursion is real (tens of thousands of frames occur); Sentry draws no such stack. 64 KiB of
-// stack hold at most 8192 return addresses, and a walk that is longer than this is cut and counted.
+// Deep recursion is real (tens of thousands of frames occur); nobody draws or reads such a stack,
+// but it begins at its root like all others. So it is walked to its end, and its innermost and
+// outermost frames are kept.
 inline constexpr size_t kMaxFrames = 2048;
+// As many as a stack of 1 MiB can have. Walking them takes about a millisecond; beyond that a walk
+// is cut and counted.
+inline constexpr size_t kMaxWalkedFrames = (1u << 20) / 16;
 
 // What one walk may cost beyond the steps from frame to frame: bytes of CFI programs that it runs,
 // steps of expressions, instructions and pieces of code that it reads, some 2 ms. A first walk of
@@ -73,11 +78,11 @@ class Unwinder {
  public:
   explicit Unwinder(Arch arch, size_t cache_bytes = kDefaultRuleCache_bytes);
 
-  // Never reads outside `stack`, ends after kMaxFrames or kMaxWork at the latest. Allocates nothing
-  // itself; an image's CfiSource may when it is first asked. A failing walk yields its good part.
-  // `registers` must know pc, sp and, for frames that use them, fp and the link register. `memory`
-  // is what is known of the thread from its last walk, and makes the walk faster, never other;
-  // null: nothing.
+  // Never reads outside `stack`, ends after kMaxWalkedFrames or kMaxWork at the latest. Allocates
+  // nothing itself; an image's CfiSource may when it is first asked. A failing walk yields its good
+  // part. `registers` must know pc, sp and, for frames that use them, fp and the link register.
+  // `memory` is what is known of the thread from its last walk, and makes the walk faster, never
+  // other; null: nothing.
   Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory* memory = nullptr) {
     const Walk result = walk(registers, stack, modules, memory, AtEndOfCopy::Ends);
@@ -85,10 +90,15 @@ class Unwinder {
     return result;
   }
 
-  // The same, but `memory` learns nothing: of a stack whose outer part was read later, and may be
-  // another one's.
+  // The same over a stack whose outer part was read later, and may be another one's: the frames
+  // behind the first `copied_frames` are live, and `memory` learns nothing.
   Walk walk_live(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
-                 WalkMemory& memory);
+                 WalkMemory& memory, size_t copied_frames);
+
+  // Whether the last walk, which reached its root and had `live_frames` at its outer end that were
+  // not copied, found the memory's outermost frames there, at the same places; of deep recursion as
+  // many as are remembered. Not known, so false, where one of them took a whole row.
+  bool ends_as(const WalkMemory& memory, size_t live_frames) const;
 
   // For a walk that ended as StackTruncated, where nothing more is known of the stack: the same,
   // and from its last frame on as the thread's last whole walk went, if that came through the same
@@ -107,7 +117,6 @@ class Unwinder {
   enum class AtEndOfCopy : uint8_t { Ends, Joins };
   Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory* memory, AtEndOfCopy at_end_of_copy);
-  bool has_live_frames_of(const WalkMemory& memory, const Walk& walk) const;
 
   Arch arch_;
   RuleCache cache_;

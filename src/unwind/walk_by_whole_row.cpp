@@ -40,7 +40,6 @@ Step Walker::step_without_row(RowStatus status, LinkAddress pc, Row& row) {
 Step Walker::step_over(const Row& row) {
   ++stats_.full_rows;
   trail_.breaks();
-  last_return_ = {};
   put_cursor_into_registers();
   const RowResult result =
       apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);

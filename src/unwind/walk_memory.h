@@ -6,6 +6,7 @@
 #include "unwind/stack_snapshot.h"
 #include "unwind/walked_frame.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -48,18 +49,33 @@ struct WalkStep {
   }
 };
 
-// 160 KiB, for a thread whose stack is that deep. As many as a walk has frames (kMaxFrames): a cut
-// stack can be joined only where its last frame is remembered, which lies far in.
+// 160 KiB, for a thread whose stack is that deep. A cut stack can be joined only where its last
+// frames are remembered, which lie far in.
 inline constexpr size_t kMaxRememberedSteps = 2048;
 static_assert(sizeof(WalkStep) == 80);
 
-// How many frames at the end of a copy have to be where they were, for the ones outside of them to
-// be taken for what they were. `scripts/bench joins` joined 290,000 stacks of real programs: 0.5 % of
-// them had wrong outer frames where one frame was in common, 0.004 % where four to seven, and none
-// of 127,000 where eight or more. For a program that is made to deceive (bench/random_descents.cpp)
-// each frame halves the chance: with eight a fifth of its completed stacks were wrong, with sixteen
-// none.
-inline constexpr size_t kFramesInCommon = 16;
+// How many frames at the end of a copy, with different pcs, have to be where they were, for the
+// ones outside of them to be taken for what they were. Of stacks of real programs that were joined
+// (`scripts/bench joins`) 0.2 % had wrong outer frames where one frame was in common, 2 of 118,000
+// where four to seven, none of 76,000 where eight or more.
+inline constexpr size_t kFramesInCommon = 8;
+
+// Return addresses of which each counts once: a recursion's are the same whoever called it.
+class DistinctValues {
+ public:
+  // False if it is there already. Not when full.
+  bool add(uint64_t value) {
+    const auto end = values_.begin() + static_cast<std::ptrdiff_t>(count_);
+    if (std::find(values_.begin(), end, value) != end) return false;
+    values_[count_++] = value;
+    return true;
+  }
+  bool is_full() const { return count_ == values_.size(); }
+
+ private:
+  std::array<uint64_t, kFramesInCommon> values_{};
+  size_t count_ = 0;
+};
 
 // The outermost frames of a walk that reached its root. A walk is a function of the module map, the
 // state and the words it reads: one that comes to a remembered state and finds the same words would
@@ -83,7 +99,7 @@ class WalkMemory {
   // first: the first of these steps, or of another memory's.
   void learn(std::span<const WalkStep> kept, const std::vector<WalkStep>& inner);
 
-  // The steps were on the stack at this time.
+  // When the steps were on the stack; the one who lets it learn sets it.
   uint64_t seen_ns() const { return seen_ns_; }
   void set_seen(uint64_t time_ns) { seen_ns_ = time_ns; }
 

@@ -30,7 +30,9 @@ class WalkTrail {
   // The walk stands at a frame from which its state alone leads on. What it reads from here to the
   // next frame belongs to this step.
   void enter(const WalkedFrame& frame, const FrameState& state) {
-    if (is_followed_) steps_.push_back({frame, state, {}, {}});
+    if (!is_followed_) return;
+    if (steps_.size() == 2 * kMaxRememberedSteps) forget_inner_half();
+    steps_.push_back({frame, state, {}, {}});
   }
 
   void read_return_address(uint64_t address, uint64_t value) {
@@ -65,18 +67,22 @@ class WalkTrail {
     return std::span(known).first(untried_);
   }
 
-  // If the frames that were entered last, kFramesInCommon of them, were in the thread's last whole
-  // walk, too, at the same places and with the same frame pointers: the steps outside of them
+  // If the frames that were entered last were in the memory, too, at the same places and with the
+  // same frame pointers, and these have kFramesInCommon different pcs: the steps outside of them
   // there, outermost first, if they are no more than `max_frames`. Else none.
   std::span<const WalkStep> beyond_same_frames(size_t max_frames) const {
-    if (!is_followed_ || steps_.size() < kFramesInCommon) return {};
+    if (!is_followed_ || steps_.empty()) return {};
     const std::vector<WalkStep>& known = memory_->steps();
-    const auto same = std::search(
-        known.begin(), known.end(), steps_.rbegin(), steps_.rbegin() + kFramesInCommon,
-        [](const WalkStep& one, const WalkStep& other) { return one.state == other.state; });
+    const auto same = std::ranges::find(known, steps_.back().state, &WalkStep::state);
     const auto outside = static_cast<size_t>(same - known.begin());
-    return same == known.end() || outside > max_frames ? std::span<const WalkStep>()
-                                                       : std::span(known).first(outside);
+    if (same == known.end() || outside > max_frames) return {};
+    DistinctValues pcs;
+    for (size_t i = 0; i < steps_.size() && outside + i < known.size(); ++i) {
+      const FrameState& state = steps_[steps_.size() - 1 - i].state;
+      if (known[outside + i].state != state) break;
+      if (pcs.add(state.pc) && pcs.is_full()) return std::span(known).first(outside);
+    }
+    return {};
   }
 
   // Of this walk, innermost first; none if it is not followed.
@@ -90,6 +96,11 @@ class WalkTrail {
   }
 
  private:
+  // They would not be learned.
+  void forget_inner_half() {
+    steps_.erase(steps_.begin(), steps_.begin() + static_cast<std::ptrdiff_t>(kMaxRememberedSteps));
+  }
+
   WalkMemory* memory_;
   std::vector<WalkStep>& steps_;
   bool is_followed_ = false;

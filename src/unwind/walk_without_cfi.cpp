@@ -46,7 +46,7 @@ std::optional<Step> Walker::step_from_start_up_code() {
   if (!stack_.read_u64({slot}, return_address) || !is_behind_call(return_address)) {
     return std::nullopt;
   }
-  saw_return_address(slot, return_address);
+  trail_.read_return_address(slot, return_address);
   cursor_.fp_is_known = false;
   return step_by_likely(return_address, start->value, FrameOrigin::ProcessStart);
 }
@@ -74,7 +74,7 @@ std::optional<Step> Walker::step_by_code(CompactRule rule) {
     trail_.breaks();  // another word there would have led on
     return std::nullopt;
   }
-  saw_return_address(slot, return_address);
+  trail_.read_return_address(slot, return_address);
   if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
   if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
   return step_by_likely(return_address, cfa, FrameOrigin::Code);
@@ -125,7 +125,7 @@ Step Walker::step_by_frame_pointer() {
   if (!stack_.read_u64({fp}, caller_fp)) return ends_outside_frame_pointer({fp});
   if (!stack_.read_u64({fp + 8}, return_address)) return ends_outside_frame_pointer({fp + 8});
   trail_.read_saved_fp(fp, caller_fp);
-  saw_return_address(fp + 8, return_address);
+  trail_.read_return_address(fp + 8, return_address);
   return_address = without_signature(return_address);
   if (module_at(return_address - 1) == nullptr) return ends(WalkEnd::NoUnwindInfo);
   cursor_.fp = caller_fp;

@@ -26,8 +26,7 @@ struct WalkedFrame {
   FrameOrigin origin = FrameOrigin::Leaf;
   // True for the leaf and for the frame that a signal interrupted; false for return addresses.
   bool pc_is_exact = false;
-  // Found with a word of the stack that was not copied with the sample but read from the process
-  // after it.
+  // Found with what was not copied with the sample but read from the process after it.
   bool is_live = false;
   // Taken from the thread's last whole walk, see Unwinder::join().
   bool is_joined = false;

@@ -6,6 +6,7 @@
 #include "unwind/call_site.h"
 #include "unwind/compact_rule.h"
 #include "unwind/full_row.h"
+#include "unwind/kept_frames.h"
 #include "unwind/rule_from_code.h"
 #include "unwind/walk.h"
 #include "unwind/walk_trail.h"
@@ -92,19 +93,17 @@ class Walker {
 
   // Behind run(): goes on as the thread's last whole walk did.
   Walk join() {
-    const std::span<const WalkStep> rest = trail_.beyond_same_frames(frames_.size() - frame_count_);
+    const std::span<const WalkStep> rest = trail_.beyond_same_frames(room_for_frames());
     if (rest.empty()) return walk();
-    append(rest);
+    for (size_t i = rest.size(); i-- > 0;) frames_.add(rest[i].frame).is_joined = true;
     end_ = WalkEnd::Root;
-    for (WalkedFrame& frame : frames_.subspan(frame_count_ - rest.size(), rest.size())) {
-      frame.is_live = false;
-      frame.is_joined = true;
-    }
     return walk();
   }
 
  private:
-  Walk walk() const { return {frames_.first(frame_count_), end_, missing_, trail_.steps()}; }
+  Walk walk() { return {frames_.in_order(), end_, missing_, trail_.steps(), frames_.left_out()}; }
+
+  size_t room_for_frames() const { return kMaxWalkedFrames - frames_.count(); }
 
   void start(Mode mode) {
     mode_ = mode;
@@ -130,18 +129,17 @@ class Walker {
       end_ = WalkEnd::UnmappedPc;
       return false;
     }
-    if (frame_count_ == frames_.size()) {
+    if (room_for_frames() == 0) {
       end_ = WalkEnd::FrameLimit;
       return false;
     }
     const bool has_image = module_->image != kNoImage;
-    frames_[frame_count_++] = {
-        .image = module_->image,
-        .origin = cursor_.origin,
-        .pc_is_exact = cursor_.pc_is_exact,
-        .is_live = stack_.is_live({last_return_.address}),
-        .pc = has_image ? to_link({cursor_.pc}, module_->bias).value : cursor_.pc};
-    if (!cursor_.pc_is_exact) trail_.enter(frames_[frame_count_ - 1], state());
+    const WalkedFrame& frame =
+        frames_.add({.image = module_->image,
+                     .origin = cursor_.origin,
+                     .pc_is_exact = cursor_.pc_is_exact,
+                     .pc = has_image ? to_link({cursor_.pc}, module_->bias).value : cursor_.pc});
+    if (!cursor_.pc_is_exact) trail_.enter(frame, state());
     return true;
   }
 
@@ -157,22 +155,12 @@ class Walker {
   // from there outward.
   bool knows_the_rest() {
     if (cursor_.pc_is_exact) return false;
-    const std::span<const WalkStep> known =
-        trail_.known_from_here(stack_, frames_.size() - frame_count_);
+    const std::span<const WalkStep> known = trail_.known_from_here(stack_, room_for_frames());
     if (known.empty()) return false;
-    append(known.first(known.size() - 1));
-    for (size_t i = 0; i + 1 < known.size(); ++i) {
-      // A frame was found with the word that led to it, its callee's.
-      frames_[frame_count_ - 1 - i].is_live = stack_.is_live({known[i + 1].return_address.address});
-    }
+    for (size_t i = known.size() - 1; i-- > 0;) frames_.add(known[i].frame);
     stats_.remembered_frames += known.size() - 1;
     end_ = WalkEnd::Root;
     return true;
-  }
-
-  // `steps` are outermost first, frames innermost.
-  void append(std::span<const WalkStep> steps) {
-    for (size_t i = steps.size(); i-- > 0;) frames_[frame_count_++] = steps[i].frame;
   }
 
   // Neighbouring frames are mostly of one module.
@@ -249,6 +237,11 @@ class Walker {
       case CompactKind::CfaFromFp:
         if (!cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
         return step_from_cfa(rule, cursor_.fp + as_bytes(rule.cfa_words));
+      case CompactKind::CfaFarFromSp: {
+        const uint64_t cfa = cursor_.sp + rule.far_cfa_bytes();
+        rule.return_address_words = -1;
+        return step_from_cfa(rule, cfa);
+      }
       case CompactKind::LinkFromSp:
         return step_by_link_register(rule);
       case CompactKind::Full:
@@ -277,7 +270,7 @@ class Walker {
     const uint64_t slot = cfa + as_bytes(rule.return_address_words);
     uint64_t return_address = 0;
     if (!stack_.read_u64({slot}, return_address)) return ends_outside({slot});
-    saw_return_address(slot, return_address);
+    trail_.read_return_address(slot, return_address);
     if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
     if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
     if (is_nobody(return_address)) return ends(WalkEnd::Root);
@@ -310,7 +303,6 @@ class Walker {
 
   Step step_to_link(uint64_t sp, FrameOrigin origin) {
     const uint64_t return_address = registers_.get(names_.link_register);
-    last_return_ = {};
     if (is_nobody(return_address)) return ends(WalkEnd::Root);
     move_to_caller(return_address, sp, origin);
     return Step::Continues;
@@ -330,11 +322,6 @@ class Walker {
     for (; prefetched_bytes_ < end; prefetched_bytes_ += kCacheLine_bytes) {
       stack_.prefetch(prefetched_bytes_);
     }
-  }
-
-  void saw_return_address(uint64_t slot, uint64_t value) {
-    last_return_ = {slot, value};
-    trail_.read_return_address(slot, value);
   }
 
   void load_frame_pointer(uint64_t slot) {
@@ -413,7 +400,7 @@ class Walker {
   RuleCache& cache_;
   CallSites& call_sites_;
   UnwinderStats& stats_;
-  const std::span<WalkedFrame> frames_;
+  KeptFrames frames_;
   WalkTrail& trail_;
   uint32_t& work_left_;  // of kMaxWork, for both modes
 
@@ -422,9 +409,7 @@ class Walker {
   Registers registers_;  // all that is known: of the leaf, and in full mode of every frame
   const Module* module_ = nullptr;       // of the frame at the cursor
   const Module* last_module_ = nullptr;  // where a pc was found last
-  size_t frame_count_ = 0;
-  SeenWord last_return_;
-  uint64_t prefetched_bytes_ = 0;  // of the snapshot, from its beginning
+  uint64_t prefetched_bytes_ = 0;        // of the snapshot, from its beginning
   unsigned stack_changes_ = 0;
   bool went_by_frame_pointer_ = false;
   bool has_left_snapshot_ = false;  // over a signal frame, to a stack that was not copied

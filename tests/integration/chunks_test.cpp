@@ -109,6 +109,8 @@ TEST_CASE("Every figure that scripts may rely on is in the summary", "[summary]"
                           "frames_by_origin/frame_pointer",
                           "frames_by_origin/link_register",
                           "frames_by_origin/code",
+                          "samples_with_frames_left_out",
+                          "frames_left_out",
                           "frames_by_origin/process_start",
                           "losses/ring_full",
                           "walk_ends/root"}) {

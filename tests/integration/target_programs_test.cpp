@@ -236,6 +236,22 @@ TEST_CASE("A stack larger than what the kernel copies is completed from the proc
   CHECK(profile.share_of_samples(is_whole_or_cut) == 1.0);
 }
 
+TEST_CASE("Deep recursion of small frames is walked to its root", "[deep]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(
+      directory, {.command = {target_path("deep"), "10000", "1.5"}, .frequency_hz = "101"});
+  const Summary& summary = recording.summary();
+  CHECK(summary.share_complete() > 0.3);  // as above
+  CHECK(summary.number("frames_left_out") > 7000 * summary.number("samples_complete"));
+  const LoadedProfile& profile = recording.profile();
+  const auto is_whole_or_cut = [&](const LoadedSample& sample) {
+    if (profile.index_of(sample, "burn_at_the_bottom") < 0) return true;
+    return profile.index_of(sample, "main") > 2000 || sample.stack.size() < 2048;
+  };
+  CHECK(profile.share_of_samples(is_whole_or_cut) == 1.0);
+}
+
 TEST_CASE("A frame larger than what the kernel copies has its callers", "[deep]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

@@ -12,7 +12,7 @@ using namespace sentry_prof::recorder;
 namespace {
 
 constexpr uint64_t kStack = 0x7000'0000;
-constexpr size_t kFrames = unwind::kFramesInCommon + 3;
+constexpr size_t kFrames = 20;
 constexpr uint64_t kCopyEnd = kStack + 0x200;
 constexpr uint64_t kSecond_ns = 1'000'000'000;
 
@@ -41,15 +41,15 @@ struct FakeProcess {
     };
   }
 
-  unwind::Walk cut_walk() const { return {{}, unwind::WalkEnd::StackTruncated, {}, steps}; }
+  CutCopy copy_at(uint64_t time_ns) const {
+    return {42, time_ns, {kCopyEnd}, kCopyEnd - kStack, steps};
+  }
   void change(size_t frame) { memory[slot_of(frame) - kStack] ^= std::byte{1}; }
 
   std::vector<std::byte> memory;
   std::vector<unwind::WalkStep> steps;
   uint64_t now_ns = 0;
 };
-
-MemoryRequest request_at(uint64_t time_ns) { return {42, time_ns, {kCopyEnd}}; }
 
 // The first word that was not read yet.
 RuntimeAddress end_of(const LiveStack& stack) {
@@ -61,7 +61,7 @@ RuntimeAddress end_of(const LiveStack& stack) {
 TEST_CASE("What is near is read on to, four times as much each time, up to the stack's end") {
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
   CHECK(stack.pieces().empty());
   for (const size_t bytes : {size_t{65'536}, size_t{262'144}, size_t{300'000 - 0x200}}) {
     INFO(bytes);
@@ -79,12 +79,13 @@ TEST_CASE("What is near is read on to, four times as much each time, up to the s
 TEST_CASE("What lies between far words is not read") {
   FakeProcess process(kStack + 3'000'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
   REQUIRE(stack.grow({kCopyEnd + 8}));
   REQUIRE(stack.grow({kStack + 1'000'008}));
   REQUIRE(stack.grow({kStack + 2'000'000}));
   REQUIRE(stack.pieces().size() == 3);
-  CHECK(stack.pieces()[1].begin.value == ((kStack + 1'000'008) & ~uint64_t{4095}));
+  // From the page before on: registers are saved below the return address.
+  CHECK(stack.pieces()[1].begin.value == ((kStack + 1'000'008) & ~uint64_t{4095}) - 4096);
   size_t bytes = 0;
   for (const auto& piece : stack.pieces()) {
     const auto in_process = std::span(process.memory).subspan(piece.begin.value - kStack);
@@ -99,16 +100,16 @@ TEST_CASE("What lies between far words is not read") {
 TEST_CASE("There are no more pieces than a walk can be made again for") {
   FakeProcess process(kStack + 20'000'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
   size_t pieces = 0;
   while (stack.grow({kStack + 200'000 * (pieces + 1)})) ++pieces;
-  CHECK(pieces == 32);
+  CHECK(pieces == 8);
 }
 
 TEST_CASE("A stack stands as long as the last return addresses of the copy do") {
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
   CHECK(stack.still_stands());
   const size_t first_that_counts = kFrames - unwind::kFramesInCommon;
   process.change(first_that_counts - 1);
@@ -122,32 +123,58 @@ TEST_CASE("A stack stands as long as the last return addresses of the copy do") 
   CHECK(stack.still_stands());
 }
 
+TEST_CASE("A stack may stand as long as the last return addresses in the outer half do") {
+  FakeProcess process(kStack + 300'000);
+  LiveStack stack(process.reader());
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  CHECK(stack.may_stand());
+  for (const size_t from_end : {1, 4, 5}) {
+    INFO(from_end);
+    process.change(kFrames - from_end);
+    CHECK(stack.may_stand() == (from_end == 5));
+    process.change(kFrames - from_end);
+  }
+  const size_t first_outer = (kCopyEnd - kStack) / 2 / 16;
+  process.steps.erase(process.steps.begin() + first_outer, process.steps.end() - 1);
+  process.change(first_outer - 1);  // in the inner half, of a large frame
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  CHECK(stack.may_stand());
+}
+
+TEST_CASE("What a recursion repeats does not show that a stack still stands") {
+  FakeProcess process(kStack + 300'000);
+  LiveStack stack(process.reader());
+  for (auto& step : process.steps) step.return_address.value = 0x401000;
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  CHECK_FALSE(stack.still_stands());
+}
+
 TEST_CASE("With fewer frames in the copy nothing shows that the stack still stands") {
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
   process.steps.erase(process.steps.begin(), process.steps.end() - unwind::kFramesInCommon);
-  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
   CHECK_FALSE(stack.still_stands());
   process.steps.clear();  // cut in the leaf's frame
-  REQUIRE(stack.begin(request_at(kSecond_ns), process.cut_walk()));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
   CHECK_FALSE(stack.still_stands());
 }
 
 TEST_CASE("A process that cannot be read has no live stack") {
   const FakeProcess process(kStack + 300'000);
   LiveStack ended([](const MemoryRequest&, std::span<std::byte>) { return MemoryRead{}; });
-  REQUIRE(ended.begin(request_at(kSecond_ns), process.cut_walk()));
+  REQUIRE(ended.begin(process.copy_at(kSecond_ns)));
   CHECK_FALSE(ended.grow({kCopyEnd}));
   CHECK_FALSE(ended.still_stands());
   LiveStack none(nullptr);
-  CHECK_FALSE(none.begin(request_at(kSecond_ns), process.cut_walk()));
+  CHECK_FALSE(none.begin(process.copy_at(kSecond_ns)));
 }
 
 TEST_CASE("No stack is read beyond the usual limit of a stack, and none beyond a second's share") {
   FakeProcess process(kStack + 20'000'000);
   LiveStack stack(process.reader());
   const auto read_all = [&](uint64_t time_ns) {
-    if (!stack.begin(request_at(time_ns), process.cut_walk())) return size_t{0};
+    if (!stack.begin(process.copy_at(time_ns))) return size_t{0};
     while (stack.grow(end_of(stack))) continue;
     return stack.pieces().empty() ? 0 : stack.pieces()[0].bytes.size();
   };
@@ -156,4 +183,7 @@ TEST_CASE("No stack is read beyond the usual limit of a stack, and none beyond a
   for (int i = 0; i < 100; ++i) whole += read_all(kSecond_ns) == kMaxLiveStack_bytes;
   CHECK(whole == 63);  // 512 MiB in all
   CHECK(read_all(2 * kSecond_ns) == kMaxLiveStack_bytes);
+  stack.charge_walk(2'000'000);  // 100 ms of walking
+  CHECK(read_all(2 * kSecond_ns) == 0);
+  CHECK(read_all(3 * kSecond_ns) == kMaxLiveStack_bytes);
 }

@@ -136,6 +136,7 @@ struct Fixture {
     live_words = copied_words();
     live_words.insert(live_words.end(), outer.begin(), outer.end());
   }
+  void change_inner_half() { live_words[2 * 4 + 1] = kCode + 0x180; }
   void change_copied_part() { live_words[2 * kCopiedRecords - 1] = kCode + 0x180; }
 
   MemoryRead read_live(uint64_t address, std::span<std::byte> out) const {
@@ -237,7 +238,7 @@ TEST_CASE("The outer part of a stack is believed, too, where it is that of the l
   Fixture run;
   run.stack_goes_on_with({0, kCode + 0x200});
   run.cut_sample(1 * kSecond_ns + 10);
-  run.change_copied_part();
+  run.change_inner_half();
   run.cut_sample(1 * kSecond_ns + 20);
   run.cut_sample_in_large_frame(1 * kSecond_ns + 30);
   const RunFigures figures = run.finish(2 * kSecond_ns);
@@ -247,9 +248,9 @@ TEST_CASE("The outer part of a stack is believed, too, where it is that of the l
 
 TEST_CASE("A short copy ends at a page that was never touched, or where the stack ends") {
   Fixture run;
-  run.stack_goes_on_with({0, kCode + 0x200});
-  run.short_sample(1 * kSecond_ns + 10);
   run.stack_goes_on_with({});
+  run.short_sample(1 * kSecond_ns + 10);
+  run.stack_goes_on_with({0, kCode + 0x200});
   run.short_sample(1 * kSecond_ns + 20);
   const RunFigures figures = run.finish(2 * kSecond_ns);
   CHECK(figures.sample.samples_with_live_frames == 1);

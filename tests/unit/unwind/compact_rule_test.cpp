@@ -49,9 +49,24 @@ TEST_CASE("registers that the fast walk does not keep do not matter") {
 
 TEST_CASE("the largest offsets that fit are kept exactly, the next one is Full") {
   CHECK(compact(row_with_cfa(kRsp, 32767 * 8)).cfa_words == 32767);
-  CHECK(compact(row_with_cfa(kRsp, 32768 * 8)).kind == CompactKind::Full);
+  CHECK(compact(row_with_cfa(kRbp, 32768 * 8)).kind == CompactKind::Full);
   CHECK(compact(saving(row_with_cfa(kRsp, 8), kRbp, -32768 * 8)).fp_words == -32768);
   CHECK(compact(saving(row_with_cfa(kRsp, 8), kRbp, -32769 * 8)).kind == CompactKind::Full);
+}
+
+TEST_CASE("a large frame without a frame pointer is far, up to 32 GiB") {
+  for (const uint64_t words : {uint64_t{32768}, uint64_t{0x1'2345}, uint64_t{UINT32_MAX}}) {
+    const CompactRule rule =
+        compact(saving(row_with_cfa(kRsp, static_cast<int64_t>(words * 8)), kRbp, -16));
+    CHECK(rule.kind == CompactKind::CfaFarFromSp);
+    CHECK(rule.far_cfa_bytes() == words * 8);
+    CHECK(rule.fp_words == -2);
+  }
+  CHECK(compact(row_with_cfa(kRsp, (int64_t{1} << 32) * 8)).kind == CompactKind::Full);
+  CHECK(compact(row_with_cfa(kRsp, -32769 * 8)).kind == CompactKind::Full);
+  Row other_place = row_with_cfa(kRsp, 40000 * 8);
+  other_place.rules[kRip].offset = -16;
+  CHECK(compact(other_place).kind == CompactKind::Full);
 }
 
 TEST_CASE("what a compact rule cannot say is Full") {

@@ -163,15 +163,36 @@ TEST_CASE("an expression that fails ends the walk by its own cause") {
   CHECK(end_with(cut_memory) == "stack_truncated");
 }
 
-TEST_CASE("a stack deeper than the frame limit: FrameLimit, with the inner frames") {
+TEST_CASE("of a stack deeper than what is kept: its innermost and outermost frames, and its root") {
+  World w;
+  w.cfi.add(0x1000, 0x2000, row_with_cfa(kRsp, 8));
+  w.cfi.add(0x2000, 0x2100, root_row());
+  for (const size_t left_out : {size_t{0}, size_t{1}, size_t{10}, kMaxFrames / 2, 3 * kMaxFrames}) {
+    INFO(left_out);
+    std::vector<uint64_t> words;  // each return address is another one, round and round
+    for (size_t i = 1; i + 1 < kMaxFrames + left_out; ++i) words.push_back(at(0x1001 + i % 2048));
+    words.push_back(at(0x2050));
+    const Walk walk = w.walk(registers_at(at(0x1001), 0x7000, 0), FakeStack(0x7000, words));
+    CHECK(walk.is_complete());
+    CHECK(walk.frames_left_out == left_out);
+    REQUIRE(walk.frames.size() == kMaxFrames);
+    for (size_t i = 0; i + 1 < kMaxFrames; ++i) {
+      const size_t frame = i < kMaxFrames / 2 ? i : i + left_out;
+      REQUIRE(walk.frames[i].pc == 0x1001 + frame % 2048);
+    }
+    CHECK(walk.frames[kMaxFrames - 1].pc == 0x2050);
+  }
+}
+
+TEST_CASE("a stack deeper than any of 1 MiB: FrameLimit, with its inner frames") {
   World w;
   w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 8));
-  const FakeStack stack(0x7000, std::vector<uint64_t>(kMaxFrames + 10, at(0x1050)));
+  const FakeStack stack(0x7000, std::vector<uint64_t>(kMaxWalkedFrames + 10, at(0x1050)));
   const Walk walk = w.walk(registers_at(at(0x1010), 0x7000, 0), stack);
   CHECK(end_of(walk) == "frame_limit");
   CHECK(walk.frames.size() == kMaxFrames);
+  CHECK(walk.frames_left_out == kMaxWalkedFrames - kMaxFrames);
   CHECK(walk.frames[0].pc == 0x1010);
-  CHECK(walk.frames[kMaxFrames - 1].pc == 0x1050);
 }
 
 TEST_CASE("registers without pc or sp give no walk: UnknownRegister") {

@@ -164,7 +164,7 @@ namespace {
 // it: all but the return address to the root.
 struct CutWorld : RememberingWorld {
   explicit CutWorld(size_t levels) {
-    for (size_t level = 0; level < levels; ++level) cut.insert(cut.end(), {7, at(0x1050)});
+    for (size_t level = 0; level < levels; ++level) cut.insert(cut.end(), {7, at(0x1020 + level)});
     for (const uint64_t word : words()) cut.push_back(word);
     whole = cut;
     cut.resize(cut.size() - 3);
@@ -173,14 +173,16 @@ struct CutWorld : RememberingWorld {
   Walk join(const std::vector<uint64_t>& copy, uint64_t sp = 0x7000, uint64_t fp = 0) {
     return unwinder.join(registers_at(at(0x1020), sp, fp), FakeStack(sp, copy), modules, memory);
   }
-  // The outer part is read from a process whose stack has `live` words.
+  // The outer part, one frame, is read from a process whose stack has `live` words.
   Walk walk_live(const std::vector<uint64_t>& live) {
     const Bytes copied = std::as_bytes(std::span(cut));
     const StackSnapshot::Piece now{{0x7000 + copied.size()},
                                    std::as_bytes(std::span(live)).subspan(copied.size())};
     return unwinder.walk_live(registers_at(at(0x1020), 0x7000, 0),
-                              {{0x7000}, copied, true, std::span(&now, 1)}, modules, memory);
+                              {{0x7000}, copied, true, std::span(&now, 1)}, modules, memory,
+                              walk_copy().frames_walked());
   }
+  Walk walk_copy() { return walk_from(0x1020, cut); }
   // The place of a word whose frame is the `frames`th from the end of the copy.
   static size_t word_of_frame_from_end(const std::vector<uint64_t>& copy, size_t frames) {
     return copy.size() - 5 - 2 * (frames - 2) + 1;
@@ -244,23 +246,59 @@ TEST_CASE("what was joined is not learned: the next join is to the last whole wa
   CHECK_FALSE(w.join(w.cut).is_complete());
 }
 
-TEST_CASE("a live walk tells whether the frames that were not copied are those of the last walk") {
+TEST_CASE("what a recursion repeats shows nothing: each pc counts once") {
+  CutWorld w(40);
+  for (std::vector<uint64_t>* words : {&w.cut, &w.whole}) {
+    for (size_t level = 0; level < 40; ++level) (*words)[2 * level + 1] = at(0x1050);
+  }
+  w.walk_from(0x1010, w.whole);
+  CHECK(end_of(w.join(w.cut)) == "stack_truncated");
+}
+
+TEST_CASE("a live walk's outer frames are the memory's, or others") {
   CutWorld w(1);
   CHECK(w.walk_live(w.whole).is_complete());
-  CHECK_FALSE(w.walk_live(w.whole).agrees_with_memory);  // it has learned nothing
+  CHECK_FALSE(w.unwinder.ends_as(w.memory, 1));  // it has learned nothing
   w.walk_from(0x1010, w.whole);
-  CHECK(w.walk_live(w.whole).agrees_with_memory);
+  CHECK(w.walk_live(w.whole).is_complete());
+  CHECK(w.unwinder.ends_as(w.memory, 1));
+  CHECK(w.unwinder.ends_as(w.memory, 3));
+  CHECK_FALSE(w.unwinder.ends_as(w.memory, 0));
+  CHECK_FALSE(w.unwinder.ends_as(w.memory, 5));  // the leaf has no step
   auto other = w.whole;
   other[other.size() - 2] = at(0x4060);
   CHECK(w.walk_live(other).is_complete());
-  CHECK_FALSE(w.walk_live(other).agrees_with_memory);
+  CHECK_FALSE(w.unwinder.ends_as(w.memory, 1));
+}
+
+TEST_CASE("a live walk's outer frames are not known where one of them took a whole row") {
+  CutWorld w(1);
+  Row row = row_with_cfa(kRsp, 16);
+  row.rules[kRsp] = {.kind = RuleKind::ValCfaOffset, .offset = 0};  // fits no compact rule
+  w.cfi.add(0x6000, 0x6100, row);
+  w.cut.back() = at(0x6050);
+  w.whole[w.cut.size() - 1] = at(0x6050);
+  w.walk_from(0x1010, w.whole);
+  w.walk_from(0x1010, w.whole);
+  CHECK(w.walk_live(w.whole).is_complete());
+  CHECK(w.unwinder.ends_as(w.memory, 1));        // the root alone, outside of the whole row
+  CHECK_FALSE(w.unwinder.ends_as(w.memory, 2));  // the frame that took it
+}
+
+TEST_CASE("the frames of a live walk that were not copied are marked") {
+  CutWorld w(1);
+  const Walk walk = w.walk_live(w.whole);
+  for (const WalkedFrame& frame : walk.frames) {
+    CHECK(frame.is_live == (&frame == &walk.frames.back()));
+  }
 }
 
 TEST_CASE("data in a register that outer frames save is no other frame") {
   CutWorld w(1);
   w.walk_from(0x1010, w.whole);
   w.cut[w.cut.size() - 2] = 0xfc;  // a saved frame pointer that no rule needs
-  CHECK(w.walk_live(w.whole).agrees_with_memory);
+  CHECK(w.walk_live(w.whole).is_complete());
+  CHECK(w.unwinder.ends_as(w.memory, 1));
 }
 
 TEST_CASE("a live walk is learned when it is asked for, into its own memory or another one") {
@@ -268,7 +306,7 @@ TEST_CASE("a live walk is learned when it is asked for, into its own memory or a
   const Pcs truth = pcs(w.walk_live(w.whole));
   w.unwinder.learn(w.memory, w.modules);
   CHECK(w.memory.steps().size() == truth.size() - 1);
-  CHECK(w.walk_live(w.whole).agrees_with_memory);
+  w.walk_live(w.whole);
   WalkMemory other;
   w.unwinder.learn(other, w.modules);
   REQUIRE(other.steps().size() == truth.size() - 1);

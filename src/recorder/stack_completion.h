@@ -58,7 +58,7 @@ class StackCompletion {
 
   unwind::Unwinder& unwinder_;
   LiveStack live_;
-  unwind::WalkMemories looks_;  // at what was not believed of the sample that it was read for
+  unwind::WalkMemories looks_;  // what was not believed of the sample that it was read for
 };
 
 }  // namespace sentry_prof::recorder

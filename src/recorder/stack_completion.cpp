@@ -1,5 +1,7 @@
 #include "recorder/stack_completion.h"
 
+#include <algorithm>
+
 namespace sentry_prof::recorder {
 
 using unwind::Walk;
@@ -26,7 +28,7 @@ CompletedStack StackCompletion::complete(const CutStack& cut, WalkMemory& memory
   const size_t copied_frames = cut.walk.frames_walked();
   Walk walk = read_on(cut, before, copied_frames);
   if (walk.is_complete()) {
-    const size_t live_frames = walk.frames_walked() - copied_frames;
+    const size_t live_frames = walk.frames_walked() - std::min(walk.frames_walked(), copied_frames);
     const bool was_same_before = unwinder_.ends_as(before, live_frames);
     if ((was_same_before && live_.may_stand()) || live_.still_stands()) {
       unwinder_.learn(memory, cut.modules);

@@ -1,4 +1,4 @@
-// Stacks that are deeper than their copies: what is beyond, and what proves it.
+// Stacks that are deeper than their copies: what is beyond, and what speaks for it.
 #pragma once
 
 #include "recorder/live_stack.h"

@@ -147,6 +147,25 @@ void check_with_memory(Unwinder& unwinder, const Registers& registers, const Mod
   require(OwnWalk(walk(nullptr)) == walk(&memory));
 }
 
+// A stack whose outer part was read later, and one that is joined with what a whole one was.
+void check_live(Unwinder& unwinder, const Registers& registers, const ModuleMap& modules,
+                Bytes whole, size_t copied_words) {
+  const std::vector<std::byte> copy(whole.begin(), whole.begin() + 8 * copied_words);
+  const std::vector<std::byte> rest(whole.begin() + copy.size(), whole.end());
+  const StackSnapshot::Piece piece{{kStackBegin + copy.size()}, rest};
+  WalkMemory memory;
+  const Walk cut = unwinder.walk(registers, {{kStackBegin}, copy}, modules, &memory);
+  const size_t copied_frames = cut.frames_walked();
+  const Walk live = unwinder.walk_live(registers, {{kStackBegin}, copy, true, {&piece, 1}}, modules,
+                                       memory, copied_frames);
+  check(live, modules);
+  if (live.is_complete()) {
+    unwinder.ends_as(memory, live.frames_walked() - std::min(live.frames_walked(), copied_frames));
+    unwinder.learn(memory, modules);
+  }
+  check(unwinder.join(registers, {{kStackBegin}, copy}, modules, memory), modules);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -190,5 +209,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(uncached.end == end && are_equal(frames, uncached.frames));
   }
   check_with_memory(unwinder, registers, modules, words, registers.get(0));
+  check_live(unwinder, registers, modules, bytes, registers.get(1) % (words.size() + 1));
   return 0;
 }

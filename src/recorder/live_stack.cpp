@@ -25,7 +25,7 @@ constexpr uint64_t kBytesPerFrame = 320;
 
 }  // namespace
 
-bool LiveStack::begin(const CutCopy& copy) {
+bool LiveStack::begin(const CutCopy& copy, std::span<const unwind::WalkStep> steps) {
   copy_ = copy;
   size_bytes_ = 0;
   pieces_.clear();
@@ -34,13 +34,12 @@ bool LiveStack::begin(const CutCopy& copy) {
   unwind::DistinctValues pcs;
   const uint64_t outer_half = copy.end.value - copy.size_bytes / 2;
   // The step of the last frame has not found its word.
-  for (size_t i = copy.steps.size(); i-- > 1 && !pcs.is_full();) {
-    const unwind::SeenWord& word = copy.steps[i - 1].return_address;
+  for (size_t i = steps.size(); i-- > 1 && !pcs.is_full();) {
+    const unwind::SeenWord& word = steps[i - 1].return_address;
     if (pcs.add(word.value)) different_words_.push_back(word);
     const bool is_outer = word.address >= outer_half && outer_words_.size() < kMaxOuterWords;
     if (is_outer) outer_words_.push_back(word);
   }
-  copy_.steps = {};
   return read_ != nullptr;
 }
 

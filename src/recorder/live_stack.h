@@ -26,13 +26,12 @@ struct MemoryRead {
 };
 using ReadMemory = std::function<MemoryRead(const MemoryRequest&, std::span<std::byte>)>;
 
-// What a sample has of a stack that is deeper, and the steps of the walk over it.
+// What a sample has of a stack that is deeper.
 struct CutCopy {
   uint32_t pid = 0;
   uint64_t time_ns = 0;
   RuntimeAddress end;
   size_t size_bytes = 0;
-  std::span<const unwind::WalkStep> steps;  // innermost first; borrowed
 };
 
 // The part of a stack that is beyond its copy, as it is now. Is it what it was when the sample was
@@ -42,8 +41,9 @@ class LiveStack {
  public:
   explicit LiveStack(ReadMemory read) : read_(std::move(read)) {}
 
-  // Begins anew, without pieces. False if nothing can be read at all.
-  bool begin(const CutCopy& copy);
+  // Begins anew, without pieces. `steps` are those of the walk over the copy, innermost first; not
+  // kept. False if nothing can be read at all.
+  bool begin(const CutCopy& copy, std::span<const unwind::WalkStep> steps);
   // Reads the stack at `missing`, above all pieces: from the end of the last one on if that is
   // near, else leaving out what lies between. Gives up at the stack's end, at kMaxLiveStack_bytes,
   // and beyond what may be read in a second.

@@ -18,7 +18,7 @@ constexpr uint64_t kMaxJoinAge_ns = 250'000'000;
 CompletedStack StackCompletion::complete(const CutStack& cut, WalkMemory& memory) {
   const RuntimeAddress end{cut.begin.value + cut.copy.size()};
   // Of a process that cannot be asked all deep stacks are cut, and the last whole one may be old.
-  if (!live_.begin({cut.pid, cut.time_ns, end, cut.copy.size(), cut.walk.steps})) {
+  if (!live_.begin({cut.pid, cut.time_ns, end, cut.copy.size()}, cut.walk.steps)) {
     return nothing_more(cut, memory);
   }
   WalkMemory& look = looks_.of(cut.pid, cut.tid);
@@ -39,8 +39,9 @@ CompletedStack StackCompletion::complete(const CutStack& cut, WalkMemory& memory
   } else if (walk.end == WalkEnd::FrameLimit && live_.still_stands()) {
     return {walk, CompletedBy::LiveFrames};
   }
-  if (cut.time_ns - before.seen_ns() <= kMaxJoinAge_ns) {
-    walk = unwinder_.join(cut.registers, {cut.begin, cut.copy}, cut.modules, before);
+  // A look had its inner part from an earlier copy, and was not believed: it is no whole stack.
+  if (!look_is_last && cut.time_ns - memory.seen_ns() <= kMaxJoinAge_ns) {
+    walk = unwinder_.join(cut.registers, {cut.begin, cut.copy}, cut.modules, memory);
     if (walk.is_complete()) return {walk, CompletedBy::JoinedFrames};
   }
   return nothing_more(cut, memory);

@@ -32,7 +32,7 @@ class StackSnapshot {
       : begin_(begin.value), bytes_(bytes), live_(live), is_cut_(is_cut) {}
 
   RuntimeAddress begin() const { return {begin_}; }
-  // Of the last byte that may be read.
+  // Behind the last byte that may be read.
   uint64_t end() const { return live_.empty() ? begin_ + bytes_.size() : live_.back().end(); }
   bool is_cut() const { return is_cut_; }
 

@@ -51,8 +51,7 @@ Walk Unwinder::walk_live(const Registers& registers, const StackSnapshot& stack,
                          const ModuleMap& modules, WalkMemory& memory, size_t copied_frames) {
   const Walk result = walk(registers, stack, modules, &memory, AtEndOfCopy::Ends);
   for (size_t i = 0; i < result.frames.size(); ++i) {
-    const size_t number = i < kMaxFrames / 2 ? i : i + result.frames_left_out;
-    if (number >= copied_frames) (*frames_)[i].is_live = true;
+    if (result.number_of(i) >= copied_frames) (*frames_)[i].is_live = true;
   }
   return result;
 }

@@ -47,6 +47,8 @@ struct Walk {
   size_t frames_left_out = 0;
 
   size_t frames_walked() const { return frames.size() + frames_left_out; }
+  // Of frames[index], counted from the leaf over all that were walked.
+  size_t number_of(size_t index) const;
   bool is_complete() const { return end == WalkEnd::Root; }
 };
 
@@ -57,6 +59,10 @@ inline constexpr size_t kMaxFrames = 2048;
 // As many as a stack of 1 MiB can have. Walking them takes about a millisecond; beyond that a walk
 // is cut and counted.
 inline constexpr size_t kMaxWalkedFrames = (1u << 20) / 16;
+
+inline size_t Walk::number_of(size_t index) const {
+  return index < kMaxFrames / 2 ? index : index + frames_left_out;
+}
 
 // What one walk may cost beyond the steps from frame to frame: bytes of CFI programs that it runs,
 // steps of expressions, instructions and pieces of code that it reads, some 2 ms. A first walk of

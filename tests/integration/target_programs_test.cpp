@@ -4,6 +4,7 @@
 #include "support/catch2.h"
 #include "target_path.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace sentry_prof::testing;
@@ -29,6 +30,12 @@ void check_all_frames_have_images(const LoadedProfile& profile) {
     CHECK(frame.image != LoadedFrame::kNoImage);
     CHECK_FALSE(frame.function.empty());
   }
+}
+
+// How often the recursion of targets/deep is in a stack.
+size_t descents_in(const LoadedProfile& profile, const LoadedSample& sample) {
+  return static_cast<size_t>(std::ranges::count_if(
+      sample.stack, [&](size_t frame) { return profile.frames[frame].function == "descend"; }));
 }
 
 }  // namespace
@@ -207,8 +214,7 @@ TEST_CASE("Deep recursion is whole within what the kernel copies", "[deep]") {
       record_well(directory, {.command = {target_path("deep"), "300", "0.6"}});
   const LoadedProfile& profile = recording.profile();
   const auto is_whole = [&](const LoadedSample& sample) {
-    size_t descents = 0;
-    for (const size_t frame : sample.stack) descents += profile.frames[frame].function == "descend";
+    const size_t descents = descents_in(profile, sample);
     return descents == 301;
   };
   CHECK(profile.share_of_samples(is_whole) > 0.95);
@@ -228,8 +234,7 @@ TEST_CASE("A stack larger than what the kernel copies is completed from the proc
   const auto is_whole_or_cut = [&](const LoadedSample& sample) {
     const int bottom = profile.index_of(sample, "burn_at_the_bottom");
     if (bottom < 0) return true;
-    size_t descents = 0;
-    for (const size_t frame : sample.stack) descents += profile.frames[frame].function == "descend";
+    const size_t descents = descents_in(profile, sample);
     const bool has_main = profile.index_of(sample, "main") > bottom;
     return has_main ? descents == 201 : descents >= 20 && descents < 201;
   };
@@ -262,8 +267,7 @@ TEST_CASE("A frame larger than what the kernel copies has its callers", "[deep]"
   const LoadedProfile& profile = recording.profile();
   const auto is_whole_or_cut = [&](const LoadedSample& sample) {
     if (profile.index_of(sample, "burn_at_the_bottom") < 0) return true;
-    size_t descents = 0;
-    for (const size_t frame : sample.stack) descents += profile.frames[frame].function == "descend";
+    const size_t descents = descents_in(profile, sample);
     return profile.index_of(sample, "main") >= 0 ? descents == 3 : descents == 1;
   };
   CHECK(profile.share_of_samples(is_whole_or_cut) == 1.0);

@@ -41,9 +41,7 @@ struct FakeProcess {
     };
   }
 
-  CutCopy copy_at(uint64_t time_ns) const {
-    return {42, time_ns, {kCopyEnd}, kCopyEnd - kStack, steps};
-  }
+  CutCopy copy_at(uint64_t time_ns) const { return {42, time_ns, {kCopyEnd}, kCopyEnd - kStack}; }
   void change(size_t frame) { memory[slot_of(frame) - kStack] ^= std::byte{1}; }
 
   std::vector<std::byte> memory;
@@ -61,7 +59,7 @@ RuntimeAddress end_of(const LiveStack& stack) {
 TEST_CASE("What is near is read on to, four times as much each time, up to the stack's end") {
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
   CHECK(stack.pieces().empty());
   for (const size_t bytes : {size_t{65'536}, size_t{262'144}, size_t{300'000 - 0x200}}) {
     INFO(bytes);
@@ -79,7 +77,7 @@ TEST_CASE("What is near is read on to, four times as much each time, up to the s
 TEST_CASE("What lies between far words is not read") {
   FakeProcess process(kStack + 3'000'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
   REQUIRE(stack.grow({kCopyEnd + 8}));
   REQUIRE(stack.grow({kStack + 1'000'008}));
   REQUIRE(stack.grow({kStack + 2'000'000}));
@@ -100,7 +98,7 @@ TEST_CASE("What lies between far words is not read") {
 TEST_CASE("There are no more pieces than a walk can be made again for") {
   FakeProcess process(kStack + 20'000'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
   size_t pieces = 0;
   while (stack.grow({kStack + 200'000 * (pieces + 1)})) ++pieces;
   CHECK(pieces == 8);
@@ -109,7 +107,7 @@ TEST_CASE("There are no more pieces than a walk can be made again for") {
 TEST_CASE("A stack stands as long as the last return addresses of the copy do") {
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
   CHECK(stack.still_stands());
   const size_t first_that_counts = kFrames - unwind::kFramesInCommon;
   process.change(first_that_counts - 1);
@@ -126,7 +124,7 @@ TEST_CASE("A stack stands as long as the last return addresses of the copy do") 
 TEST_CASE("A stack may stand as long as the last return addresses in the outer half do") {
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
   CHECK(stack.may_stand());
   for (const size_t from_end : {1, 4, 5}) {
     INFO(from_end);
@@ -137,7 +135,7 @@ TEST_CASE("A stack may stand as long as the last return addresses in the outer h
   const size_t first_outer = (kCopyEnd - kStack) / 2 / 16;
   process.steps.erase(process.steps.begin() + first_outer, process.steps.end() - 1);
   process.change(first_outer - 1);  // in the inner half, of a large frame
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
   CHECK(stack.may_stand());
 }
 
@@ -145,7 +143,7 @@ TEST_CASE("What a recursion repeats does not show that a stack still stands") {
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
   for (auto& step : process.steps) step.return_address.value = 0x401000;
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
   CHECK_FALSE(stack.still_stands());
 }
 
@@ -153,28 +151,28 @@ TEST_CASE("With fewer frames in the copy nothing shows that the stack still stan
   FakeProcess process(kStack + 300'000);
   LiveStack stack(process.reader());
   process.steps.erase(process.steps.begin(), process.steps.end() - unwind::kFramesInCommon);
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
   CHECK_FALSE(stack.still_stands());
   process.steps.clear();  // cut in the leaf's frame
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns)));
+  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
   CHECK_FALSE(stack.still_stands());
 }
 
 TEST_CASE("A process that cannot be read has no live stack") {
   const FakeProcess process(kStack + 300'000);
   LiveStack ended([](const MemoryRequest&, std::span<std::byte>) { return MemoryRead{}; });
-  REQUIRE(ended.begin(process.copy_at(kSecond_ns)));
+  REQUIRE(ended.begin(process.copy_at(kSecond_ns), process.steps));
   CHECK_FALSE(ended.grow({kCopyEnd}));
   CHECK_FALSE(ended.still_stands());
   LiveStack none(nullptr);
-  CHECK_FALSE(none.begin(process.copy_at(kSecond_ns)));
+  CHECK_FALSE(none.begin(process.copy_at(kSecond_ns), process.steps));
 }
 
 TEST_CASE("No stack is read beyond the usual limit of a stack, and none beyond a second's share") {
   FakeProcess process(kStack + 20'000'000);
   LiveStack stack(process.reader());
   const auto read_all = [&](uint64_t time_ns) {
-    if (!stack.begin(process.copy_at(time_ns))) return size_t{0};
+    if (!stack.begin(process.copy_at(time_ns), process.steps)) return size_t{0};
     while (stack.grow(end_of(stack))) continue;
     return stack.pieces().empty() ? 0 : stack.pieces()[0].bytes.size();
   };

@@ -302,6 +302,19 @@ TEST_CASE("Where the process has gone on, a stack has the outer frames of the la
   CHECK(figures.sample.joined_frames == 2);
 }
 
+TEST_CASE("What was read for a sample that it was not believed of is no stack to join with") {
+  Fixture run;
+  run.stack_goes_on_with({0, kCode + 0x200});
+  run.change_copied_part();
+  run.read_time_ns = 1 * kSecond_ns + 15;
+  run.cut_sample(1 * kSecond_ns + 10);
+  run.live_words.clear();
+  run.cut_sample(1 * kSecond_ns + 20);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(figures.samples_truncated() == 2);
+  CHECK(figures.sample.samples_with_joined_frames == 0);
+}
+
 TEST_CASE("Samples in exec are a loss of their own until the new program runs") {
   Fixture run;
   run.sample(1 * kSecond_ns + 10);

@@ -179,6 +179,7 @@ TEST_CASE("of a stack deeper than what is kept: its innermost and outermost fram
     for (size_t i = 0; i + 1 < kMaxFrames; ++i) {
       const size_t frame = i < kMaxFrames / 2 ? i : i + left_out;
       REQUIRE(walk.frames[i].pc == 0x1001 + frame % 2048);
+      REQUIRE(walk.number_of(i) == frame);
     }
     CHECK(walk.frames[kMaxFrames - 1].pc == 0x2050);
   }

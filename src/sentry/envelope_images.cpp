@@ -12,9 +12,6 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr std::string_view kElf = "\"elf\"";
-constexpr std::string_view kSymbolic = "\"symbolic\"";
-
 struct Edit {
   size_t offset = 0, length = 0;
   std::string text;

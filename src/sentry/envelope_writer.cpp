@@ -14,8 +14,6 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr std::string_view kElf = "\"elf\"";
-constexpr std::string_view kSymbolic = "\"symbolic\"";
 // Of the three header lines together, besides texts.
 constexpr size_t kHeaderRoom_bytes = 1024;
 

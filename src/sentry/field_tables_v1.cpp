@@ -44,31 +44,31 @@ constexpr Field kTransactionFields[] = {
 constexpr Shape kTransaction{ShapeKind::Transaction, kTransactionFields, "v1-transaction"};
 
 // Relay's field has a default: a value without a time stands at the start.
-constexpr Field kValueFields[] = {
+constexpr Field kV1ValueFields[] = {
     optional_field("elapsed_since_start_ns", Form::UnsignedOrText, "measurement-value"),
     required("value", Form::NumberOrText, "measurement-value"),
 };
-constexpr Shape kValue{ShapeKind::Plain, kValueFields, "measurement-value"};
+constexpr Shape kV1Value{ShapeKind::Plain, kV1ValueFields, "measurement-value"};
 
-constexpr Field kMeasurementFields[] = {
+constexpr Field kV1MeasurementFields[] = {
     required("unit", Form::Unit, "measurement-unit", Slot::Unit),
-    required("values", Form::List, "measurement-values", Slot::Nowhere, &kValue),
+    required("values", Form::List, "measurement-values", Slot::Nowhere, &kV1Value),
 };
-constexpr Shape kMeasurement{ShapeKind::Plain, kMeasurementFields, "measurement"};
+constexpr Shape kV1Measurement{ShapeKind::Plain, kV1MeasurementFields, "measurement"};
 
-constexpr Field kSampleFields[] = {
+constexpr Field kV1SampleFields[] = {
     required("elapsed_since_start_ns", Form::UnsignedOrText, "v1-sample-elapsed", Slot::Elapsed),
     required("stack_id", Form::Index, "sample-stack-id", Slot::StackId),
     required("thread_id", Form::UnsignedOrText, "v1-sample-thread-id", Slot::ThreadId),
     nullable("queue_address", Form::Text, "v1-queue"),
 };
-constexpr Shape kSample{ShapeKind::Sample, kSampleFields, "sample"};
+constexpr Shape kV1Sample{ShapeKind::Sample, kV1SampleFields, "sample"};
 
 constexpr Field kQueueFields[] = {required("label", Form::Text, "v1-queue")};
 constexpr Shape kQueue{ShapeKind::Plain, kQueueFields, "v1-queue"};
 
-constexpr Field kDataFields[] = {
-    required("samples", Form::List, "profile-lists", Slot::Nowhere, &kSample),
+constexpr Field kV1DataFields[] = {
+    required("samples", Form::List, "profile-lists", Slot::Nowhere, &kV1Sample),
     required("stacks", Form::Stacks, "profile-lists"),
     required("frames", Form::List, "profile-lists", Slot::Nowhere, &kFrameShape),
     with_missing(with_null(nullable("thread_metadata", Form::Map, "thread-metadata", Slot::Nowhere,
@@ -77,9 +77,9 @@ constexpr Field kDataFields[] = {
                  "thread-metadata-missing"),
     nullable("queue_metadata", Form::Map, "v1-queue", Slot::Nowhere, &kQueue),
 };
-constexpr Shape kData{ShapeKind::ProfileData, kDataFields};
+constexpr Shape kV1Data{ShapeKind::ProfileData, kV1DataFields};
 
-constexpr Field kTopFields[] = {
+constexpr Field kV1TopFields[] = {
     with_missing(optional_field("version", Form::Version, "version-form", Slot::Version),
                  "version"),
     with_alias(required("event_id", Form::Uuid, "v1-event-id", Slot::EventId), "profile_id"),
@@ -96,14 +96,14 @@ constexpr Field kTopFields[] = {
     nullable("transaction", Form::Object, "v1-transaction", Slot::Nowhere, &kTransaction),
     optional_field("transactions", Form::List, "v1-transaction", Slot::Nowhere, &kTransaction),
     nullable("debug_meta", Form::Object, "debug-meta", Slot::Nowhere, &kDebugMetaShape),
-    nullable("measurements", Form::Map, "measurement", Slot::Nowhere, &kMeasurement),
+    nullable("measurements", Form::Map, "measurement", Slot::Nowhere, &kV1Measurement),
     optional_field("transaction_metadata", Form::TextMap, "v1-transaction-tags"),
     optional_field("transaction_tags", Form::TextMap, "v1-transaction-tags"),
-    required("profile", Form::Object, "profile", Slot::Nowhere, &kData),
+    required("profile", Form::Object, "profile", Slot::Nowhere, &kV1Data),
 };
 
 }  // namespace
 
-const Shape kV1Shape{ShapeKind::V1, kTopFields};
+const Shape kV1Shape{ShapeKind::V1, kV1TopFields};
 
 }  // namespace sentry_prof::sentry

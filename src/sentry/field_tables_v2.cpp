@@ -10,36 +10,36 @@ constexpr Field kSdkFields[] = {
 };
 constexpr Shape kSdk{ShapeKind::Plain, kSdkFields};
 
-constexpr Field kValueFields[] = {
+constexpr Field kV2ValueFields[] = {
     required("timestamp", Form::Number, "measurement-value"),
     required("value", Form::NumberOrText, "measurement-value"),
 };
-constexpr Shape kValue{ShapeKind::Plain, kValueFields, "measurement-value"};
+constexpr Shape kV2Value{ShapeKind::Plain, kV2ValueFields, "measurement-value"};
 
-constexpr Field kMeasurementFields[] = {
+constexpr Field kV2MeasurementFields[] = {
     required("unit", Form::Unit, "measurement-unit", Slot::Unit),
-    required("values", Form::List, "measurement-values", Slot::Nowhere, &kValue),
+    required("values", Form::List, "measurement-values", Slot::Nowhere, &kV2Value),
 };
-constexpr Shape kMeasurement{ShapeKind::Plain, kMeasurementFields, "measurement"};
+constexpr Shape kV2Measurement{ShapeKind::Plain, kV2MeasurementFields, "measurement"};
 
-constexpr Field kSampleFields[] = {
+constexpr Field kV2SampleFields[] = {
     required("timestamp", Form::Number, "v2-sample-timestamp", Slot::Timestamp),
     required("stack_id", Form::Index, "sample-stack-id", Slot::StackId),
     required("thread_id", Form::Text, "v2-sample-thread-id", Slot::ThreadId),
 };
-constexpr Shape kSample{ShapeKind::Sample, kSampleFields, "sample"};
+constexpr Shape kV2Sample{ShapeKind::Sample, kV2SampleFields, "sample"};
 
-constexpr Field kDataFields[] = {
-    required("samples", Form::List, "profile-lists", Slot::Nowhere, &kSample),
+constexpr Field kV2DataFields[] = {
+    required("samples", Form::List, "profile-lists", Slot::Nowhere, &kV2Sample),
     required("stacks", Form::Stacks, "profile-lists"),
     required("frames", Form::List, "profile-lists", Slot::Nowhere, &kFrameShape),
     with_missing(optional_field("thread_metadata", Form::Map, "thread-metadata", Slot::Nowhere,
                                 &kThreadShape),
                  "thread-metadata-missing"),
 };
-constexpr Shape kData{ShapeKind::ProfileData, kDataFields};
+constexpr Shape kV2Data{ShapeKind::ProfileData, kV2DataFields};
 
-constexpr Field kTopFields[] = {
+constexpr Field kV2TopFields[] = {
     with_missing(optional_field("version", Form::Version, "version-form", Slot::Version),
                  "version"),
     required("profiler_id", Form::Uuid, "v2-profiler-id", Slot::SessionId),
@@ -51,13 +51,13 @@ constexpr Field kTopFields[] = {
     with_missing(nullable("environment", Form::Text, "environment"), "environment-missing"),
     required("client_sdk", Form::Object, "v2-client-sdk", Slot::Nowhere, &kSdk),
     optional_field("debug_meta", Form::Object, "debug-meta", Slot::Nowhere, &kDebugMetaShape),
-    optional_field("measurements", Form::Map, "measurement", Slot::Nowhere, &kMeasurement),
-    required("profile", Form::Object, "profile", Slot::Nowhere, &kData),
+    optional_field("measurements", Form::Map, "measurement", Slot::Nowhere, &kV2Measurement),
+    required("profile", Form::Object, "profile", Slot::Nowhere, &kV2Data),
     documented("sampled_profile", Form::Anything, {}),  // Android's own format has it
 };
 
 }  // namespace
 
-const Shape kV2Shape{ShapeKind::V2, kTopFields};
+const Shape kV2Shape{ShapeKind::V2, kV2TopFields};
 
 }  // namespace sentry_prof::sentry

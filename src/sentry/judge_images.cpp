@@ -118,7 +118,7 @@ void judge_addresses(const ProfileFacts& facts, std::string_view text, ImageSpac
   std::move(reports).report();
 }
 
-void judge_order(const ProfileFacts& facts, const ImageSpace& space, ProblemList& problems) {
+void judge_image_order(const ProfileFacts& facts, const ImageSpace& space, ProblemList& problems) {
   if (space.was_sorted() || !problems.lists("images-order")) return;
   uint64_t previous = 0;
   for (size_t i = 0; i < facts.images.size(); ++i) {
@@ -154,7 +154,7 @@ void judge_images(const ProfileFacts& facts, std::string_view text, ProblemList&
   judge_debug_ids(facts, problems);
   ImageSpace space(facts.images);
   if (space.is_empty()) return;
-  judge_order(facts, space, problems);
+  judge_image_order(facts, space, problems);
   judge_overlaps(facts, space, problems);
   if (!facts.frames_are_typed) return;
   judge_addresses(facts, text, space, problems);

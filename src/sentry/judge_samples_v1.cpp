@@ -121,7 +121,7 @@ void judge_span(const SampleJudgement& judgement, size_t newest, uint64_t span_n
           span_ns));
 }
 
-void judge_order(const SampleJudgement& judgement) {
+void judge_v1_order(const SampleJudgement& judgement) {
   const auto& samples = judgement.facts.samples;
   size_t first = 0;
   size_t steps_back = 0;
@@ -159,7 +159,7 @@ void judge_v1_times(const SampleJudgement& judgement) {
   const uint64_t span_ns = newest->elapsed_ns - oldest->elapsed_ns;
   judge_last_sample(judgement, span_ns);
   judge_span(judgement, static_cast<size_t>(newest - samples.begin()), span_ns);
-  judge_order(judgement);
+  judge_v1_order(judgement);
 }
 
 }  // namespace sentry_prof::sentry

@@ -63,7 +63,7 @@ void judge_plausibility(const SampleJudgement& judgement) {
                   std::count_if(first, samples.end(), is_odd), samples.size()));
 }
 
-void judge_order(const SampleJudgement& judgement) {
+void judge_v2_order(const SampleJudgement& judgement) {
   const auto& samples = judgement.facts.samples;
   size_t first = 0;
   size_t steps_back = 0;
@@ -112,7 +112,7 @@ void drop_v2_samples(SampleJudgement& judgement) {
 void judge_v2_times(const SampleJudgement& judgement) {
   judge_span(judgement);
   judge_plausibility(judgement);
-  judge_order(judgement);
+  judge_v2_order(judgement);
 }
 
 }  // namespace sentry_prof::sentry

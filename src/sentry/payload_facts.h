@@ -11,6 +11,10 @@
 
 namespace sentry_prof::sentry {
 
+// An image's type as sentry-prof and other clients write it, and the server's own word for it.
+inline constexpr std::string_view kElf = "\"elf\"";
+inline constexpr std::string_view kSymbolic = "\"symbolic\"";
+
 enum class PayloadKind { V1, V2 };
 
 struct PayloadFacts {
@@ -21,7 +25,7 @@ struct PayloadFacts {
   uint64_t start_unix_ns = 0;
   uint64_t last_sample_ns = 0;  // after the start
   std::string transaction_id, transaction_name, trace_id;
-  // Where the token "elf", quotes included, stands as an image's type, in order.
+  // Where kElf stands as an image's type, in order.
   std::vector<size_t> elf_type_offsets;
 };
 

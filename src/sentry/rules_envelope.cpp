@@ -5,13 +5,12 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr std::string_view kSilent = "The documents say nothing of it.";
 constexpr std::string_view kTransactionRefused =
     "Refuses the transaction, and its profile with it. The name of the reason is unverified: no "
     "server was seen to give it.";
 constexpr std::string_view kEnvelopes = "Envelopes: serialization format";
 
-constexpr Rule kRules[] = {
+constexpr Rule kEnvelopeRules[] = {
     {
         .id = "envelope-header",
         .severity = Severity::Error,
@@ -428,6 +427,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> envelope_rules() { return kRules; }
+std::span<const Rule> envelope_rules() { return kEnvelopeRules; }
 
 }  // namespace sentry_prof::sentry

@@ -5,10 +5,7 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr std::string_view kInvalidJson = "profiling_invalid_json";
-constexpr std::string_view kRefused = "Refuses the whole profile.";
-
-constexpr Rule kRules[] = {
+constexpr Rule kDocumentRules[] = {
     {
         .id = "version",
         .severity = Severity::Error,
@@ -460,6 +457,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> document_rules() { return kRules; }
+std::span<const Rule> document_rules() { return kDocumentRules; }
 
 }  // namespace sentry_prof::sentry

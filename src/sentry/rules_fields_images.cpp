@@ -5,10 +5,7 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr std::string_view kInvalidJson = "profiling_invalid_json";
-constexpr std::string_view kRefused = "Refuses the whole profile.";
-
-constexpr Rule kRules[] = {
+constexpr Rule kImageRules[] = {
     {
         .id = "debug-meta",
         .severity = Severity::Error,
@@ -354,6 +351,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> image_rules() { return kRules; }
+std::span<const Rule> image_rules() { return kImageRules; }
 
 }  // namespace sentry_prof::sentry

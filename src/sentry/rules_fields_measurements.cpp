@@ -5,10 +5,7 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr std::string_view kInvalidJson = "profiling_invalid_json";
-constexpr std::string_view kRefused = "Refuses the whole profile.";
-
-constexpr Rule kRules[] = {
+constexpr Rule kMeasurementRules[] = {
     {
         .id = "measurement",
         .severity = Severity::Error,
@@ -100,6 +97,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> measurement_rules() { return kRules; }
+std::span<const Rule> measurement_rules() { return kMeasurementRules; }
 
 }  // namespace sentry_prof::sentry

@@ -5,10 +5,7 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr std::string_view kInvalidJson = "profiling_invalid_json";
-constexpr std::string_view kRefused = "Refuses the whole profile.";
-
-constexpr Rule kRules[] = {
+constexpr Rule kV1Rules[] = {
     {
         .id = "v1-event-id",
         .severity = Severity::Error,
@@ -347,6 +344,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> v1_rules() { return kRules; }
+std::span<const Rule> v1_rules() { return kV1Rules; }
 
 }  // namespace sentry_prof::sentry

@@ -5,10 +5,7 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr std::string_view kInvalidJson = "profiling_invalid_json";
-constexpr std::string_view kRefused = "Refuses the whole profile.";
-
-constexpr Rule kRules[] = {
+constexpr Rule kV1TransactionRules[] = {
     {
         .id = "v1-transaction",
         .severity = Severity::Error,
@@ -164,6 +161,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> v1_transaction_rules() { return kRules; }
+std::span<const Rule> v1_transaction_rules() { return kV1TransactionRules; }
 
 }  // namespace sentry_prof::sentry

@@ -5,10 +5,7 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr std::string_view kInvalidJson = "profiling_invalid_json";
-constexpr std::string_view kRefused = "Refuses the whole profile.";
-
-constexpr Rule kRules[] = {
+constexpr Rule kV2Rules[] = {
     {
         .id = "v2-profiler-id",
         .severity = Severity::Error,
@@ -114,6 +111,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> v2_rules() { return kRules; }
+std::span<const Rule> v2_rules() { return kV2Rules; }
 
 }  // namespace sentry_prof::sentry

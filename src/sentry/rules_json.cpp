@@ -4,9 +4,7 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr std::string_view kInvalidJson = "profiling_invalid_json";
-
-constexpr Rule kRules[] = {
+constexpr Rule kJsonRules[] = {
     {"profile-size", Severity::Error, RelayEffect::Refuses, "profiling_exceed_size_limit",
      RelayStage::ItemSize, DocumentsEffect::Silent, false,
      "A profile or chunk has at most 50 MiB, expanded.", "Drops it without reading it.",
@@ -74,6 +72,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> json_rules() { return kRules; }
+std::span<const Rule> json_rules() { return kJsonRules; }
 
 }  // namespace sentry_prof::sentry

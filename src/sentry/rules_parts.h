@@ -3,6 +3,8 @@
 
 #include "sentry/rules.h"
 
+#include <string_view>
+
 namespace sentry_prof::sentry {
 
 // What is told while a text is read: JSON, fields that are missing, have another type or another
@@ -24,5 +26,10 @@ std::span<const Rule> image_rules();
 std::span<const Rule> sample_rules();
 std::span<const Rule> stack_rules();
 std::span<const Rule> envelope_rules();
+
+// Words that many rules have in common.
+inline constexpr std::string_view kInvalidJson = "profiling_invalid_json";
+inline constexpr std::string_view kRefused = "Refuses the whole profile.";
+inline constexpr std::string_view kSilent = "The documents say nothing of it.";
 
 }  // namespace sentry_prof::sentry

@@ -7,9 +7,8 @@ namespace {
 
 constexpr std::string_view kV1Source = "Relay, normalisation of V1 profiles";
 constexpr std::string_view kV2Source = "Relay, normalisation of V2 chunks";
-constexpr std::string_view kSilent = "The documents say nothing of it.";
 
-constexpr Rule kRules[] = {
+constexpr Rule kSampleRules[] = {
     {
         .id = "v1-window",
         .severity = Severity::Warning,
@@ -342,6 +341,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> sample_rules() { return kRules; }
+std::span<const Rule> sample_rules() { return kSampleRules; }
 
 }  // namespace sentry_prof::sentry

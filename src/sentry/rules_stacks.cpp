@@ -6,9 +6,8 @@ namespace sentry_prof::sentry {
 namespace {
 
 constexpr std::string_view kSymbolication = "Sentry, symbolication of profiles";
-constexpr std::string_view kSilent = "The documents say nothing of it.";
 
-constexpr Rule kRules[] = {
+constexpr Rule kStackRules[] = {
     {
         .id = "stack-frame",
         .severity = Severity::Error,
@@ -237,6 +236,6 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
-std::span<const Rule> stack_rules() { return kRules; }
+std::span<const Rule> stack_rules() { return kStackRules; }
 
 }  // namespace sentry_prof::sentry

@@ -34,7 +34,7 @@ ShortText rfc3339(uint64_t unix_time_ns) {
 }
 
 // {"elapsed_since_start_ns":"12345678","thread_id":"4242","stack_id":7}
-void write_sample(JsonWriter& json, const Profile& profile, const Sample& sample) {
+void write_v1_sample(JsonWriter& json, const Profile& profile, const Sample& sample) {
   const uint64_t start = profile.start_unix_ns;
   const uint64_t elapsed_ns = sample.unix_time_ns > start ? sample.unix_time_ns - start : 0;
   ShortText text;
@@ -69,13 +69,13 @@ class WorkingSpans {
   std::vector<Span> of_thread_;
 };
 
-void write_samples(JsonWriter& json, const Profile& profile) {
+void write_v1_samples(JsonWriter& json, const Profile& profile) {
   const WorkingSpans working(profile);
   json.key("samples");
   json.begin_array();
   for (size_t i = 0; i < profile.samples.size(); ++i) {
     const Sample& sample = profile.samples[i];
-    if (working.hold(i, sample)) write_sample(json, profile, sample);
+    if (working.hold(i, sample)) write_v1_sample(json, profile, sample);
   }
   json.end_array();
 }
@@ -139,7 +139,7 @@ std::string write_v1(const Profile& profile, const V1Ids& ids) {
   write_debug_meta(json, profile);
   json.key("profile");
   json.begin_object();
-  write_samples(json, profile);
+  write_v1_samples(json, profile);
   write_stacks(json, profile);
   write_frames(json, profile);
   write_thread_metadata(json, profile);

@@ -5,7 +5,7 @@ namespace sentry_prof::sentry {
 namespace {
 
 // {"timestamp":1768478400.012345,"thread_id":"4242","stack_id":7}
-void write_sample(JsonWriter& json, const Profile& profile, const Sample& sample) {
+void write_v2_sample(JsonWriter& json, const Profile& profile, const Sample& sample) {
   const uint64_t unix_time_us = sample.unix_time_ns / 1000;
   ShortText text;
   text.text(R"({"timestamp":)").number(unix_time_us / 1'000'000).text(".");
@@ -15,10 +15,10 @@ void write_sample(JsonWriter& json, const Profile& profile, const Sample& sample
   json.raw(text.view());
 }
 
-void write_samples(JsonWriter& json, const Profile& profile) {
+void write_v2_samples(JsonWriter& json, const Profile& profile) {
   json.key("samples");
   json.begin_array();
-  for (const Sample& sample : profile.samples) write_sample(json, profile, sample);
+  for (const Sample& sample : profile.samples) write_v2_sample(json, profile, sample);
   json.end_array();
 }
 
@@ -47,7 +47,7 @@ std::string write_v2(const Profile& profile, const Uuid& chunk_id) {
   write_debug_meta(json, profile);
   json.key("profile");
   json.begin_object();
-  write_samples(json, profile);
+  write_v2_samples(json, profile);
   write_stacks(json, profile);
   write_frames(json, profile);
   write_thread_metadata(json, profile);

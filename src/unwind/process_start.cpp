@@ -5,7 +5,6 @@
 namespace sentry_prof::unwind {
 namespace {
 
-constexpr uint64_t kWord_bytes = 8;
 // Programs have some tens of arguments and variables; with more of them the root is not recognized.
 constexpr uint64_t kMaxPointers = 4096;
 // Linux's auxiliary vector has 20 to 30 entries, with types up to 51 (AT_MINSIGSTKSZ).
@@ -22,7 +21,7 @@ class Words {
   std::optional<uint64_t> next() {
     uint64_t word = 0;
     if (!stack_.read_u64(at_, word)) return std::nullopt;
-    at_.value += kWord_bytes;
+    at_.value += sizeof(uint64_t);
     return word;
   }
 
@@ -68,7 +67,7 @@ bool is_process_start(const StackSnapshot& stack, RuntimeAddress at) {
 
 std::optional<RuntimeAddress> process_start_above(const StackSnapshot& stack, RuntimeAddress sp) {
   for (unsigned i = 0; i <= kMaxStartFrames_words; ++i) {
-    const RuntimeAddress at{sp.value + i * kWord_bytes};
+    const RuntimeAddress at{sp.value + i * sizeof(uint64_t)};
     if (is_process_start(stack, at)) return at;
   }
   return std::nullopt;

@@ -1,5 +1,6 @@
 #include "upload/outcome.h"
 
+#include "base/time_units.h"
 #include "base/utf8.h"
 
 #include <fmt/core.h>
@@ -10,7 +11,6 @@ namespace {
 
 // Two lines of a terminal. Sentry's own words are shorter.
 constexpr size_t kMaxDetail_bytes = 300;
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
 std::string detail_from(std::string_view text) {
   // Cut first: a body may be long, and U+FFFD takes three bytes.

@@ -1,6 +1,7 @@
 #include "upload/rate_limits.h"
 
 #include "base/ascii.h"
+#include "base/time_units.h"
 #include "upload/http_date.h"
 
 #include <algorithm>
@@ -10,7 +11,6 @@ namespace sentry_prof::upload {
 
 namespace {
 
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr int kTooManyRequests = 429;
 
 // The text before the next `separator`, trimmed; `rest` becomes what follows it.

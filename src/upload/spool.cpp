@@ -1,5 +1,6 @@
 #include "upload/spool.h"
 
+#include "base/time_units.h"
 #include "os/clock.h"
 #include "os/directory.h"
 #include "os/errors.h"
@@ -22,7 +23,6 @@ namespace sentry_prof::upload {
 
 namespace {
 
-constexpr uint64_t kNsPerSecond = 1'000'000'000;
 constexpr std::string_view kAside = ".bad";
 // Listing thousands of files for each one that is kept takes longer than keeping it. So many times,
 // what other processes kept meanwhile may pass the limits.

@@ -17,6 +17,10 @@ inline CommandResult run_sentry_prof(std::vector<std::string> arguments) {
   return run_command({.arguments = std::move(arguments)});
 }
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 inline void check_says(const CommandResult& result, const std::string& text) {
   INFO(result.standard_error);
   CHECK(result.standard_error.find(text) != std::string::npos);

@@ -1,4 +1,5 @@
 // Machines that permit little: other users, small limits.
+#include "command_line.h"
 #include "prerequisites.h"
 #include "recording.h"
 #include "support/catch2.h"
@@ -64,11 +65,6 @@ class NobodysPlace {
  private:
   TemporaryDirectory directory_;
 };
-
-void check_says(const CommandResult& result, const std::string& text) {
-  INFO(result.standard_error);
-  CHECK(result.standard_error.find(text) != std::string::npos);
-}
 
 void check_is_spin(const Recording& recording) {
   INFO(recording.result.standard_error);

@@ -1,6 +1,7 @@
 // Runs of sentry-prof that send: none may print the key of the DSN.
 #pragma once
 
+#include "command_line.h"
 #include "process.h"
 #include "recording.h"
 #include "support/catch2.h"
@@ -18,10 +19,6 @@ inline const std::string kKey = "c0ffee00c0ffee00c0ffee00c0ffee00";
 
 inline std::string golden(const std::string& name) {
   return std::string(SENTRY_PROF_TEST_DATA) + "/golden_" + name + ".json";
-}
-
-inline bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 inline bool shows_key(std::string text) {

@@ -1,5 +1,6 @@
 // `sentry-prof validate` as its users call it: kinds of files, exit codes, both outputs. What the
 // rules find is tested in tests/unit/sentry.
+#include "command_line.h"
 #include "process.h"
 #include "recording.h"
 #include "support/catch2.h"
@@ -60,10 +61,6 @@ CommandResult shell(const std::string& script, const TemporaryDirectory& directo
                                       {"DIR", directory.path()}},
                       .directory = directory.path(),
                       .time_out_s = 60});
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 size_t occurrences(const std::string& text, const std::string& part) {

@@ -108,6 +108,8 @@ class PerfDataBuilder {
   std::vector<std::vector<std::byte>> feature_bytes_;  // in the order of their bits
 };
 
+inline PerfDataBuilder one_event() { return PerfDataBuilder().event(stack_attr(), {5}); }
+
 // A sample that the event of stack_attr() wrote.
 inline std::vector<std::byte> stack_sample(uint64_t id, uint32_t tid, uint64_t time_ns) {
   return RecordBuilder(PERF_RECORD_SAMPLE)

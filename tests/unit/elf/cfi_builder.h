@@ -16,6 +16,8 @@ namespace sentry_prof::elf_test {
 
 using test::ByteWriter;
 
+constexpr uint64_t kHeaderAddress = 0x1800;  // of .eh_frame_hdr
+
 struct FrameKind {
   bool is_eh_frame = true;
   bool is_64_bit = true;          // ELF class: size of addresses

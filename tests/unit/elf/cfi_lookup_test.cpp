@@ -12,7 +12,6 @@ using unwind::RowStatus;
 
 namespace {
 
-constexpr uint64_t kHeaderAddress = 0x1800;
 constexpr uint64_t kEhFrameAddress = 0x2000;
 
 struct TableEntry {

@@ -11,8 +11,6 @@ using test::ElfKind;
 
 namespace {
 
-constexpr uint64_t kHeaderAddress = 0x1800;
-
 FrameBuilder two_fdes(ElfKind kind) {
   FrameBuilder builder({.is_64_bit = kind.is_64_bit, .order = kind.order});
   builder.cie();

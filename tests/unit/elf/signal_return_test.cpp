@@ -16,9 +16,9 @@ namespace {
 constexpr uint32_t kNop = 0xd503201f, kMovX8 = 0xd2801168, kSvc = 0xd4000001;
 
 // An image whose code begins at 0x1000: these instructions.
-struct Image {
-  explicit Image(const std::vector<uint32_t>& code, ElfKind kind = {.machine = EM_AARCH64},
-                 uint32_t flags = PF_R | PF_X)
+struct CodeImage {
+  explicit CodeImage(const std::vector<uint32_t>& code, ElfKind kind = {.machine = EM_AARCH64},
+                     uint32_t flags = PF_R | PF_X)
       : file(build(code, kind, flags)), layout(read_layout(file).value()) {}
 
   static std::vector<std::byte> build(const std::vector<uint32_t>& code, ElfKind kind,
@@ -46,7 +46,7 @@ struct Image {
 }  // namespace
 
 TEST_CASE("the call of rt_sigreturn is known, as return address and as leaf") {
-  const Image image({kNop, kMovX8, kSvc, kNop});
+  const CodeImage image({kNop, kMovX8, kSvc, kNop});
   CHECK_FALSE(image.has(0x1000));
   CHECK(image.has(0x1003));  // return address 0x1004, less one
   CHECK(image.has(0x1004));
@@ -56,7 +56,7 @@ TEST_CASE("the call of rt_sigreturn is known, as return address and as leaf") {
 }
 
 TEST_CASE("its row restores what the kernel saved above the stack pointer") {
-  const Image image({kNop, kMovX8, kSvc});
+  const CodeImage image({kNop, kMovX8, kSvc});
   Row row;
   row.work = 7;
   row.rules[34] = {.kind = RuleKind::SameValue};  // of a row that was there before
@@ -80,14 +80,14 @@ TEST_CASE("its row restores what the kernel saved above the stack pointer") {
 }
 
 TEST_CASE("nothing else is taken for a return from a signal") {
-  CHECK_FALSE(Image({kNop, kMovX8, kNop}).has(0x1004));
-  CHECK_FALSE(Image({kNop, kNop, kSvc}).has(0x1004));
-  CHECK_FALSE(Image({kNop, kMovX8}).has(0x1004));  // ends between the two
-  CHECK_FALSE(Image({kNop, kMovX8, kSvc}, {.machine = EM_X86_64}).has(0x1004));
-  CHECK_FALSE(
-      Image({kNop, kMovX8, kSvc}, {.machine = EM_AARCH64, .order = std::endian::big}).has(0x1004));
-  CHECK_FALSE(Image({kNop, kMovX8, kSvc}, {.machine = EM_AARCH64}, PF_R).has(0x1004));
-  const Image image({kMovX8, kSvc});
+  CHECK_FALSE(CodeImage({kNop, kMovX8, kNop}).has(0x1004));
+  CHECK_FALSE(CodeImage({kNop, kNop, kSvc}).has(0x1004));
+  CHECK_FALSE(CodeImage({kNop, kMovX8}).has(0x1004));  // ends between the two
+  CHECK_FALSE(CodeImage({kNop, kMovX8, kSvc}, {.machine = EM_X86_64}).has(0x1004));
+  CHECK_FALSE(CodeImage({kNop, kMovX8, kSvc}, {.machine = EM_AARCH64, .order = std::endian::big})
+                  .has(0x1004));
+  CHECK_FALSE(CodeImage({kNop, kMovX8, kSvc}, {.machine = EM_AARCH64}, PF_R).has(0x1004));
+  const CodeImage image({kMovX8, kSvc});
   for (const uint64_t pc : {uint64_t{0}, uint64_t{0xffb}, uint64_t{0x2000}, UINT64_MAX}) {
     CHECK_FALSE(image.has(pc));
   }

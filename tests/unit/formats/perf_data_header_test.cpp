@@ -37,8 +37,6 @@ std::vector<std::byte> build_id(uint16_t misc, uint8_t value, uint8_t size_bytes
 
 constexpr uint16_t kUserWithSize = PERF_RECORD_MISC_USER | (1u << 15);
 
-PerfDataBuilder one_event() { return PerfDataBuilder().event(stack_attr(), {5}); }
-
 }  // namespace
 
 TEST_CASE("events are read with their ids") {

@@ -52,8 +52,6 @@ std::string refusal(const ByteSource& file) {
   return data.error().message;
 }
 
-PerfDataBuilder one_event() { return PerfDataBuilder().event(stack_attr(), {5}); }
-
 std::vector<std::byte> mapping(uint32_t pid, uint64_t time_ns, std::string_view path) {
   return RecordBuilder(PERF_RECORD_MMAP2)
       .u32(pid)

@@ -1,6 +1,7 @@
 // Stacks deeper than their copies: what is asked of the process, and when nothing is.
 #include "recorder/live_stack.h"
 
+#include "base/time_units.h"
 #include "support/catch2.h"
 
 #include <algorithm>
@@ -11,20 +12,19 @@ using namespace sentry_prof::recorder;
 
 namespace {
 
-constexpr uint64_t kStack = 0x7000'0000;
+constexpr uint64_t kStackBegin = 0x7000'0000;
 constexpr size_t kFrames = 20;
-constexpr uint64_t kCopyEnd = kStack + 0x200;
-constexpr uint64_t kSecond_ns = 1'000'000'000;
+constexpr uint64_t kCopyEnd = kStackBegin + 0x200;
 
-uint64_t slot_of(size_t frame) { return kStack + 16 * frame; }
+uint64_t slot_of(size_t frame) { return kStackBegin + 16 * frame; }
 
 // A process whose stack ends at `end`, with the return addresses of kFrames frames in the copy.
 struct FakeProcess {
-  explicit FakeProcess(uint64_t end) : memory(end - kStack) {
-    for (size_t i = kCopyEnd - kStack; i < memory.size(); ++i) memory[i] = std::byte(i % 251);
+  explicit FakeProcess(uint64_t end) : memory(end - kStackBegin) {
+    for (size_t i = kCopyEnd - kStackBegin; i < memory.size(); ++i) memory[i] = std::byte(i % 251);
     for (size_t frame = 0; frame < kFrames; ++frame) {
       const uint64_t return_address = 0x401000 + frame;
-      std::memcpy(memory.data() + (slot_of(frame) - kStack), &return_address,
+      std::memcpy(memory.data() + (slot_of(frame) - kStackBegin), &return_address,
                   sizeof(return_address));
       steps.push_back({.return_address = {slot_of(frame), return_address}});
     }
@@ -33,7 +33,7 @@ struct FakeProcess {
 
   ReadMemory reader() {
     return [this](const MemoryRequest& request, std::span<std::byte> out) -> MemoryRead {
-      const uint64_t offset = request.address.value - kStack;
+      const uint64_t offset = request.address.value - kStackBegin;
       if (offset >= memory.size()) return {};
       const size_t count = std::min<size_t>(out.size(), memory.size() - offset);
       std::copy_n(memory.begin() + static_cast<std::ptrdiff_t>(offset), count, out.begin());
@@ -41,8 +41,10 @@ struct FakeProcess {
     };
   }
 
-  CutCopy copy_at(uint64_t time_ns) const { return {42, time_ns, {kCopyEnd}, kCopyEnd - kStack}; }
-  void change(size_t frame) { memory[slot_of(frame) - kStack] ^= std::byte{1}; }
+  CutCopy copy_at(uint64_t time_ns) const {
+    return {42, time_ns, {kCopyEnd}, kCopyEnd - kStackBegin};
+  }
+  void change(size_t frame) { memory[slot_of(frame) - kStackBegin] ^= std::byte{1}; }
 
   std::vector<std::byte> memory;
   std::vector<unwind::WalkStep> steps;
@@ -57,9 +59,9 @@ RuntimeAddress end_of(const LiveStack& stack) {
 }  // namespace
 
 TEST_CASE("What is near is read on to, four times as much each time, up to the stack's end") {
-  FakeProcess process(kStack + 300'000);
+  FakeProcess process(kStackBegin + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
+  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
   CHECK(stack.pieces().empty());
   for (const size_t bytes : {size_t{65'536}, size_t{262'144}, size_t{300'000 - 0x200}}) {
     INFO(bytes);
@@ -75,39 +77,39 @@ TEST_CASE("What is near is read on to, four times as much each time, up to the s
 }
 
 TEST_CASE("What lies between far words is not read") {
-  FakeProcess process(kStack + 3'000'000);
+  FakeProcess process(kStackBegin + 3'000'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
+  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
   REQUIRE(stack.grow({kCopyEnd + 8}));
-  REQUIRE(stack.grow({kStack + 1'000'008}));
-  REQUIRE(stack.grow({kStack + 2'000'000}));
+  REQUIRE(stack.grow({kStackBegin + 1'000'008}));
+  REQUIRE(stack.grow({kStackBegin + 2'000'000}));
   REQUIRE(stack.pieces().size() == 3);
   // From the page before on: registers are saved below the return address.
-  CHECK(stack.pieces()[1].begin.value == ((kStack + 1'000'008) & ~uint64_t{4095}) - 4096);
+  CHECK(stack.pieces()[1].begin.value == ((kStackBegin + 1'000'008) & ~uint64_t{4095}) - 4096);
   size_t bytes = 0;
   for (const auto& piece : stack.pieces()) {
-    const auto in_process = std::span(process.memory).subspan(piece.begin.value - kStack);
+    const auto in_process = std::span(process.memory).subspan(piece.begin.value - kStackBegin);
     CHECK(std::ranges::equal(piece.bytes, in_process.first(piece.bytes.size())));
     bytes += piece.bytes.size();
   }
   CHECK(bytes == 3 * 65'536);
-  CHECK_FALSE(stack.grow({kStack + 4'000'000}));  // beyond the stack's end
+  CHECK_FALSE(stack.grow({kStackBegin + 4'000'000}));  // beyond the stack's end
   CHECK(stack.pieces().size() == 3);
 }
 
 TEST_CASE("There are no more pieces than a walk can be made again for") {
-  FakeProcess process(kStack + 20'000'000);
+  FakeProcess process(kStackBegin + 20'000'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
+  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
   size_t pieces = 0;
-  while (stack.grow({kStack + 200'000 * (pieces + 1)})) ++pieces;
+  while (stack.grow({kStackBegin + 200'000 * (pieces + 1)})) ++pieces;
   CHECK(pieces == 8);
 }
 
 TEST_CASE("A stack stands as long as the last return addresses of the copy do") {
-  FakeProcess process(kStack + 300'000);
+  FakeProcess process(kStackBegin + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
+  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
   CHECK(stack.still_stands());
   const size_t first_that_counts = kFrames - unwind::kFramesInCommon;
   process.change(first_that_counts - 1);
@@ -122,9 +124,9 @@ TEST_CASE("A stack stands as long as the last return addresses of the copy do") 
 }
 
 TEST_CASE("A stack may stand as long as the last return addresses in the outer half do") {
-  FakeProcess process(kStack + 300'000);
+  FakeProcess process(kStackBegin + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
+  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
   CHECK(stack.may_stand());
   for (const size_t from_end : {1, 4, 5}) {
     INFO(from_end);
@@ -132,56 +134,56 @@ TEST_CASE("A stack may stand as long as the last return addresses in the outer h
     CHECK(stack.may_stand() == (from_end == 5));
     process.change(kFrames - from_end);
   }
-  const size_t first_outer = (kCopyEnd - kStack) / 2 / 16;
+  const size_t first_outer = (kCopyEnd - kStackBegin) / 2 / 16;
   process.steps.erase(process.steps.begin() + first_outer, process.steps.end() - 1);
   process.change(first_outer - 1);  // in the inner half, of a large frame
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
+  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
   CHECK(stack.may_stand());
 }
 
 TEST_CASE("What a recursion repeats does not show that a stack still stands") {
-  FakeProcess process(kStack + 300'000);
+  FakeProcess process(kStackBegin + 300'000);
   LiveStack stack(process.reader());
   for (auto& step : process.steps) step.return_address.value = 0x401000;
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
+  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
   CHECK_FALSE(stack.still_stands());
 }
 
 TEST_CASE("With fewer frames in the copy nothing shows that the stack still stands") {
-  FakeProcess process(kStack + 300'000);
+  FakeProcess process(kStackBegin + 300'000);
   LiveStack stack(process.reader());
   process.steps.erase(process.steps.begin(), process.steps.end() - unwind::kFramesInCommon);
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
+  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
   CHECK_FALSE(stack.still_stands());
   process.steps.clear();  // cut in the leaf's frame
-  REQUIRE(stack.begin(process.copy_at(kSecond_ns), process.steps));
+  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
   CHECK_FALSE(stack.still_stands());
 }
 
 TEST_CASE("A process that cannot be read has no live stack") {
-  const FakeProcess process(kStack + 300'000);
+  const FakeProcess process(kStackBegin + 300'000);
   LiveStack ended([](const MemoryRequest&, std::span<std::byte>) { return MemoryRead{}; });
-  REQUIRE(ended.begin(process.copy_at(kSecond_ns), process.steps));
+  REQUIRE(ended.begin(process.copy_at(kNsPerSecond), process.steps));
   CHECK_FALSE(ended.grow({kCopyEnd}));
   CHECK_FALSE(ended.still_stands());
   LiveStack none(nullptr);
-  CHECK_FALSE(none.begin(process.copy_at(kSecond_ns), process.steps));
+  CHECK_FALSE(none.begin(process.copy_at(kNsPerSecond), process.steps));
 }
 
 TEST_CASE("No stack is read beyond the usual limit of a stack, and none beyond a second's share") {
-  FakeProcess process(kStack + 20'000'000);
+  FakeProcess process(kStackBegin + 20'000'000);
   LiveStack stack(process.reader());
   const auto read_all = [&](uint64_t time_ns) {
     if (!stack.begin(process.copy_at(time_ns), process.steps)) return size_t{0};
     while (stack.grow(end_of(stack))) continue;
     return stack.pieces().empty() ? 0 : stack.pieces()[0].bytes.size();
   };
-  CHECK(read_all(kSecond_ns) == kMaxLiveStack_bytes);
+  CHECK(read_all(kNsPerSecond) == kMaxLiveStack_bytes);
   size_t whole = 0;
-  for (int i = 0; i < 100; ++i) whole += read_all(kSecond_ns) == kMaxLiveStack_bytes;
+  for (int i = 0; i < 100; ++i) whole += read_all(kNsPerSecond) == kMaxLiveStack_bytes;
   CHECK(whole == 63);  // 512 MiB in all
-  CHECK(read_all(2 * kSecond_ns) == kMaxLiveStack_bytes);
+  CHECK(read_all(2 * kNsPerSecond) == kMaxLiveStack_bytes);
   stack.charge_walk(2'000'000);  // 100 ms of walking
-  CHECK(read_all(2 * kSecond_ns) == 0);
-  CHECK(read_all(3 * kSecond_ns) == kMaxLiveStack_bytes);
+  CHECK(read_all(2 * kNsPerSecond) == 0);
+  CHECK(read_all(3 * kNsPerSecond) == kMaxLiveStack_bytes);
 }

@@ -14,10 +14,10 @@ namespace {
 
 constexpr uint64_t kThreeRegisters = 0b1000011;
 
-RecordLayout layout() { return *RecordLayout::create(kSampleType, kThreeRegisters, true); }
+RecordLayout sample_layout() { return *RecordLayout::create(kSampleType, kThreeRegisters, true); }
 
 DecodedRecord decode(const std::vector<std::byte>& record) {
-  return decode_record(layout(), record);
+  return decode_record(sample_layout(), record);
 }
 
 RecordBuilder sample() {
@@ -131,7 +131,7 @@ TEST_CASE("a header that claims more or less than a record is undecodable") {
   CHECK(is_undecodable(decode(record.build_with_size(2000)), PERF_RECORD_SAMPLE));
   CHECK(is_undecodable(decode(record.build_with_size(0)), PERF_RECORD_SAMPLE));
   CHECK(is_undecodable(decode(record.build_with_size(7)), PERF_RECORD_SAMPLE));
-  CHECK(is_undecodable(decode_record(layout(), {}), 0));
+  CHECK(is_undecodable(decode_record(sample_layout(), {}), 0));
 }
 
 TEST_CASE("MMAP2 without a build id gives device and inode") {
@@ -445,7 +445,7 @@ TEST_CASE("layouts that cannot be decoded are refused") {
 
 TEST_CASE("the time of a record is found without decoding it") {
   const auto time_at = [](const std::vector<std::byte>& record) {
-    return record_time_offset(layout(), read_record_header(record));
+    return record_time_offset(sample_layout(), read_record_header(record));
   };
   CHECK(time_at(sample().u64(0).u64(0).build()) == 8 + 8 + 8);
   CHECK(time_at(RecordBuilder(PERF_RECORD_SWITCH).trailer(10, 11, 900, 1, 55).build()) == 8 + 8);

@@ -1,22 +1,17 @@
 #include "sampling/ring_merge.h"
 
+#include "ring_fixture.h"
 #include "support/catch2.h"
-#include "support/record_builder.h"
 
 #include <limits>
 
 using namespace sentry_prof;
 using namespace sentry_prof::sampling;
-using sentry_prof::test::kSampleType;
-using sentry_prof::test::RecordBuilder;
-using sentry_prof::test::RingBuilder;
+using namespace sentry_prof::test;
 
 namespace {
 
-constexpr size_t kRingBytes = 4096;
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-
-RecordLayout layout() { return *RecordLayout::create(kSampleType, 0, true); }
 
 struct Seen {
   size_t ring;
@@ -40,21 +35,6 @@ class Recorder final : public RecordSink {
   std::vector<Seen> seen;
   std::vector<size_t> consumed;
 };
-
-std::vector<std::byte> comm(uint64_t time_ns, std::string_view name) {
-  return RecordBuilder(PERF_RECORD_COMM)
-      .u32(1)
-      .u32(2)
-      .string(name)
-      .trailer(1, 2, time_ns, 0, 9)
-      .build();
-}
-
-RingReader reader_of(const RingBuilder& ring) {
-  RingReader reader(ring.bytes(), layout());
-  reader.set_range(ring.tail(), ring.head());
-  return reader;
-}
 
 }  // namespace
 

@@ -1,38 +1,16 @@
 #include "sampling/ring_reader.h"
 
+#include "ring_fixture.h"
 #include "support/catch2.h"
-#include "support/record_builder.h"
 
 #include <algorithm>
 #include <memory>
 
 using namespace sentry_prof;
 using namespace sentry_prof::sampling;
-using sentry_prof::test::kSampleType;
-using sentry_prof::test::RecordBuilder;
-using sentry_prof::test::RingBuilder;
+using namespace sentry_prof::test;
 
 namespace {
-
-constexpr size_t kRingBytes = 4096;
-
-RecordLayout layout() { return *RecordLayout::create(kSampleType, 0, true); }
-
-// A record of 40 bytes and more.
-std::vector<std::byte> comm(uint64_t time_ns, std::string_view name) {
-  return RecordBuilder(PERF_RECORD_COMM)
-      .u32(1)
-      .u32(2)
-      .string(name)
-      .trailer(1, 2, time_ns, 0, 9)
-      .build();
-}
-
-RingReader reader_of(const RingBuilder& ring) {
-  RingReader reader(ring.bytes(), layout());
-  reader.set_range(ring.tail(), ring.head());
-  return reader;
-}
 
 std::vector<uint64_t> times_of(RingReader& reader) {
   std::vector<uint64_t> times;

@@ -12,8 +12,6 @@ namespace {
 
 using Rules = std::vector<std::string>;
 
-FactsBuilder v1() { return FactsBuilder(ValidatedKind::V1); }
-FactsBuilder v2() { return FactsBuilder(ValidatedKind::V2); }
 
 TEST_CASE("any stack with a missing frame is refused, used or not") {
   const Judged judged = v2().stack_up_to(1).judge(judge_stacks);

@@ -134,4 +134,7 @@ class FactsBuilder {
   ProfileFacts facts_;
 };
 
+inline FactsBuilder v1() { return FactsBuilder(ValidatedKind::V1); }
+inline FactsBuilder v2() { return FactsBuilder(ValidatedKind::V2); }
+
 }  // namespace sentry_prof::sentry

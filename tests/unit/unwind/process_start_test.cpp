@@ -11,7 +11,7 @@ using namespace sentry_prof::unwind;
 
 namespace {
 
-constexpr uint64_t kSp = 0x7000;
+constexpr uint64_t kStartSp = 0x7000;
 constexpr uint64_t kStrings = 0x7800;
 
 // Two arguments, one variable.
@@ -19,8 +19,8 @@ const std::vector<uint64_t> kStart{2,      kStrings, kStrings + 5, 0,         kS
                                    0,      AT_PHDR,  0x400040,     AT_PAGESZ, 0x1000,
                                    AT_UID, 0,        AT_NULL,      0};
 
-std::optional<RuntimeAddress> found(std::vector<uint64_t> words, uint64_t sp = kSp) {
-  const FakeStack stack(kSp, std::move(words));
+std::optional<RuntimeAddress> found(std::vector<uint64_t> words, uint64_t sp = kStartSp) {
+  const FakeStack stack(kStartSp, std::move(words));
   return process_start_above(stack, {sp});
 }
 
@@ -39,11 +39,11 @@ std::vector<uint64_t> below(size_t count) {
 }  // namespace
 
 TEST_CASE("the arguments that the kernel laid out mark where a process began") {
-  CHECK(found(kStart) == RuntimeAddress{kSp});
-  CHECK(found(below(12)) == RuntimeAddress{kSp + 96});
-  CHECK(found(below(64)) == RuntimeAddress{kSp + 512});
+  CHECK(found(kStart) == RuntimeAddress{kStartSp});
+  CHECK(found(below(12)) == RuntimeAddress{kStartSp + 96});
+  CHECK(found(below(64)) == RuntimeAddress{kStartSp + 512});
   CHECK_FALSE(found(below(65)));
-  CHECK_FALSE(found(kStart, kSp + 8));
+  CHECK_FALSE(found(kStart, kStartSp + 8));
 }
 
 TEST_CASE("what only looks like arguments does not") {

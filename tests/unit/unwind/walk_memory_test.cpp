@@ -37,13 +37,13 @@ struct RememberingWorld : World {
   WalkMemory memory;
 };
 
-const Pcs kWhole{0x1010, 0x2050, 0x3050, 0x4050};
+const Pcs kWholeWalk{0x1010, 0x2050, 0x3050, 0x4050};
 
 }  // namespace
 
 TEST_CASE("the frames outside of one that has not moved are remembered") {
   RememberingWorld w;
-  CHECK(pcs(w.walk_from(0x1010, w.words())) == kWhole);
+  CHECK(pcs(w.walk_from(0x1010, w.words())) == kWholeWalk);
   CHECK(w.remembered() == 0);
   const Walk again = w.walk_from(0x1020, w.words());
   CHECK(pcs(again) == Pcs{0x1020, 0x2050, 0x3050, 0x4050});
@@ -108,7 +108,7 @@ TEST_CASE("words that were not copied this time are not believed") {
   const Walk walk = w.walk_from(0x1010, words);
   CHECK(end_of(walk) == "stack_truncated");
   CHECK(pcs(walk) == Pcs{0x1010, 0x2050, 0x3050});
-  CHECK(pcs(w.walk_from(0x1010, w.words())) == kWhole);
+  CHECK(pcs(w.walk_from(0x1010, w.words())) == kWholeWalk);
   CHECK(w.remembered() == 2);  // the walk that was cut took nothing away
 }
 

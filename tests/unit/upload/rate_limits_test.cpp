@@ -1,15 +1,16 @@
 #include "upload/rate_limits.h"
 
+#include "base/time_units.h"
 #include "support/catch2.h"
 
 #include <string>
 
 using namespace sentry_prof::upload;
+using sentry_prof::kNsPerSecond;
 
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
-constexpr uint64_t kNow = 1000 * kSecond;
+constexpr uint64_t kNow = 1000 * kNsPerSecond;
 constexpr int64_t kUnixNow = 784111777;  // Sun, 06 Nov 1994 08:49:37 GMT
 
 HttpReply reply(int status, std::string rate_limits, std::string retry_after = "") {
@@ -28,7 +29,7 @@ struct Waits {
 
 Waits waits(const RateLimits& limits, uint64_t now_ns = kNow) {
   const auto seconds = [&](Category category) {
-    return limits.remaining_ns(category, now_ns) / kSecond;
+    return limits.remaining_ns(category, now_ns) / kNsPerSecond;
   };
   return {seconds(Category::Profile), seconds(Category::ProfileChunk),
           seconds(Category::ProfileChunkUi), seconds(Category::Transaction)};
@@ -61,9 +62,9 @@ TEST_CASE("Several limits hold side by side, the latest of one category counts",
 
   RateLimits limits;
   limits.update(reply(200, "100:profile_chunk:org"), kNow, kUnixNow);
-  limits.update(reply(200, "10:profile_chunk:org"), kNow + 5 * kSecond, kUnixNow + 5);
-  CHECK(waits(limits, kNow + 5 * kSecond) == Waits{0, 95, 0, 0});
-  CHECK(waits(limits, kNow + 100 * kSecond) == all(0));
+  limits.update(reply(200, "10:profile_chunk:org"), kNow + 5 * kNsPerSecond, kUnixNow + 5);
+  CHECK(waits(limits, kNow + 5 * kNsPerSecond) == Waits{0, 95, 0, 0});
+  CHECK(waits(limits, kNow + 100 * kNsPerSecond) == all(0));
 }
 
 TEST_CASE("Limits count whatever the status", "[rate_limits]") {
@@ -124,6 +125,6 @@ TEST_CASE("No more than sixteen entries are read", "[rate_limits]") {
 TEST_CASE("Data of several categories waits for the longest limit", "[rate_limits]") {
   RateLimits limits;
   limits.update(reply(429, "10:profile:o, 20:transaction:o"), kNow, kUnixNow);
-  CHECK(limits.remaining_ns(Category::Profile | Category::Transaction, kNow) == 20 * kSecond);
+  CHECK(limits.remaining_ns(Category::Profile | Category::Transaction, kNow) == 20 * kNsPerSecond);
   CHECK(limits.remaining_ns({}, kNow) == 0);
 }

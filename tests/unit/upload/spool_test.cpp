@@ -1,9 +1,9 @@
 #include "upload/spool.h"
 
-#include "unit/upload/failing_disk.h"
 #include "integration/temporary_directory.h"
 #include "os/clock.h"
 #include "support/catch2.h"
+#include "unit/upload/failing_disk.h"
 
 #include <csignal>
 #include <filesystem>

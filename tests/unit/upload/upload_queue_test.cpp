@@ -1,9 +1,9 @@
 #include "upload/upload_queue.h"
 
-#include "unit/upload/failing_disk.h"
 #include "integration/temporary_directory.h"
 #include "os/clock.h"
 #include "support/catch2.h"
+#include "unit/upload/failing_disk.h"
 #include "upload/clock_waiter.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 #include "upload/uploader.h"
 
+#include "base/time_units.h"
 #include "support/catch2.h"
 
 #include <deque>
@@ -7,11 +8,10 @@
 #include <vector>
 
 using namespace sentry_prof::upload;
+using sentry_prof::kNsPerSecond;
 using sentry_prof::sentry::Dsn;
 
 namespace {
-
-constexpr uint64_t kSecond = 1'000'000'000;
 
 // Answers from a list; keeps what it was asked.
 class FakeClient final : public HttpClient {
@@ -44,7 +44,9 @@ class FakeClient final : public HttpClient {
 class FakeWaiter final : public Waiter {
  public:
   uint64_t now_ns() const override { return now; }
-  int64_t unix_now_s() const override { return 784111777 + static_cast<int64_t>(now / kSecond); }
+  int64_t unix_now_s() const override {
+    return 784111777 + static_cast<int64_t>(now / kNsPerSecond);
+  }
   bool wait(uint64_t duration_ns) override {
     waits.push_back(duration_ns);
     if (waits.size() > waits_allowed) return false;
@@ -109,7 +111,7 @@ TEST_CASE("Network errors and server errors are tried again, later and later", "
   const Outcome outcome = f.send();
   CHECK(outcome.kind == OutcomeKind::Accepted);
   CHECK(outcome.tries == 4);
-  CHECK(f.waiter.waits == std::vector<uint64_t>{kSecond / 2, kSecond, 2 * kSecond});
+  CHECK(f.waiter.waits == std::vector<uint64_t>{kNsPerSecond / 2, kNsPerSecond, 2 * kNsPerSecond});
   for (const HttpRequest& request : f.client.requests) CHECK(request.body == "envelope");
 }
 
@@ -144,7 +146,7 @@ TEST_CASE("A rate limit is waited for", "[uploader]") {
   f.client.answer(429, "", "90");
   f.client.answer(200);
   CHECK(f.send().kind == OutcomeKind::Accepted);
-  CHECK(f.waiter.waits == std::vector<uint64_t>{30 * kSecond, 90 * kSecond});
+  CHECK(f.waiter.waits == std::vector<uint64_t>{30 * kNsPerSecond, 90 * kNsPerSecond});
 }
 
 TEST_CASE("A limit of other data does not hold an envelope up for long", "[uploader]") {
@@ -153,7 +155,8 @@ TEST_CASE("A limit of other data does not hold an envelope up for long", "[uploa
   f.client.answer(200, "3000:transaction:org");
   f.client.answer(200);
   CHECK(f.send().kind == OutcomeKind::Accepted);
-  CHECK(f.waiter.waits == std::vector<uint64_t>{kSecond / 2});  // the back-off: 429 is still a no
+  CHECK(f.waiter.waits ==
+        std::vector<uint64_t>{kNsPerSecond / 2});  // the back-off: 429 is still a no
   CHECK(f.send().kind == OutcomeKind::Accepted);
   CHECK(f.waiter.waits.size() == 1);
 }
@@ -163,9 +166,9 @@ TEST_CASE("A limit that came with 200 holds for the next envelope", "[uploader]"
   f.client.answer(200, "45:profile_chunk:org");
   f.client.answer(200);
   CHECK(f.send().kind == OutcomeKind::Accepted);
-  CHECK(f.uploader.limited_for_ns(Category::ProfileChunk) == 45 * kSecond);
+  CHECK(f.uploader.limited_for_ns(Category::ProfileChunk) == 45 * kNsPerSecond);
   CHECK(f.send().kind == OutcomeKind::Accepted);
-  CHECK(f.waiter.waits == std::vector<uint64_t>{45 * kSecond});
+  CHECK(f.waiter.waits == std::vector<uint64_t>{45 * kNsPerSecond});
 }
 
 TEST_CASE("A limit that is too long to wait for ends the try, and says when", "[uploader]") {
@@ -175,13 +178,13 @@ TEST_CASE("A limit that is too long to wait for ends the try, and says when", "[
   CHECK(outcome.kind == OutcomeKind::RateLimited);
   CHECK(outcome.http_status == 429);
   CHECK(outcome.tries == 1);
-  CHECK(outcome.retry_in_ns == 301 * kSecond);
+  CHECK(outcome.retry_in_ns == 301 * kNsPerSecond);
   CHECK(f.waiter.waits.empty());
 
   const Outcome next = f.send();
   CHECK(next.kind == OutcomeKind::RateLimited);
   CHECK(next.tries == 0);  // not even sent
-  CHECK(next.retry_in_ns == 301 * kSecond);
+  CHECK(next.retry_in_ns == 301 * kNsPerSecond);
 }
 
 TEST_CASE("Waits for limits are bounded all together", "[uploader]") {
@@ -191,7 +194,7 @@ TEST_CASE("Waits for limits are bounded all together", "[uploader]") {
   const Outcome outcome = f.send();
   CHECK(outcome.kind == OutcomeKind::RateLimited);
   CHECK(outcome.tries == 2);
-  CHECK(f.waiter.waits == std::vector<uint64_t>{200 * kSecond});
+  CHECK(f.waiter.waits == std::vector<uint64_t>{200 * kNsPerSecond});
 }
 
 TEST_CASE("Where nobody waits for limits, the answer comes at once", "[uploader]") {
@@ -199,7 +202,7 @@ TEST_CASE("Where nobody waits for limits, the answer comes at once", "[uploader]
   options.longest_limit_wait_ns = 0;
   Fixture f(options);
   f.client.answer(429);
-  CHECK(f.send().retry_in_ns == 60 * kSecond);
+  CHECK(f.send().retry_in_ns == 60 * kNsPerSecond);
   CHECK(f.waiter.waits.empty());
 }
 
@@ -212,7 +215,7 @@ TEST_CASE("429 counts against the retries, so that a server that repeats it ends
   const Outcome outcome = f.send();
   CHECK(outcome.kind == OutcomeKind::RateLimited);
   CHECK(outcome.tries == 4);
-  CHECK(f.waiter.waits == std::vector<uint64_t>{kSecond / 2, kSecond, 2 * kSecond});
+  CHECK(f.waiter.waits == std::vector<uint64_t>{kNsPerSecond / 2, kNsPerSecond, 2 * kNsPerSecond});
 }
 
 TEST_CASE("A wait that is cancelled ends it without another try", "[uploader]") {

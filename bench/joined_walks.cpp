@@ -1,8 +1,8 @@
-// How often a stack that is joined with its thread's last whole walk is joined rightly: takes the
-// samples of raw logs whose stacks are whole, cuts their copies to 2, 4, 8, 16 and 32 KiB, joins
-// them with the walk of 1, 4, 16, 64 and 256 samples before, and compares the outer frames.
-// Then joins them with both, the one before and the one as far after, where these are the same
-// outside of the copy.
+// How often a stack that is joined with its thread's last or next whole walk is joined rightly:
+// takes the samples of raw logs whose stacks are whole, cuts their copies to 2, 4, 8, 16 and 32
+// KiB, joins them with the walk of 1, 4, 16, 64 and 256 samples before and after, and compares the
+// outer frames. Then joins them with both, the one before and the one as far after, where these are
+// the same outside of the copy.
 //   joined_walks LOG...
 // First a row for how many frames, with different pcs, both have in common where they are joined, a
 // column for each age: joined, and how many of these wrongly. Columns are separated by '|'.
@@ -80,18 +80,26 @@ class JoinedWalks {
   }
 
   void print() const {
-    fmt::print("frames in common, {} whole stacks", stacks_);
-    for (const size_t age : kAges_samples) fmt::print(" | {} samples before", age);
-    fmt::print(" | all\n");
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      const bool is_last = i + 1 == rows_.size();
-      print_row(is_last ? fmt::format("{} or more", kFramesInCommon[i])
-                        : range(kFramesInCommon[i], kFramesInCommon[i + 1] - 1),
-                rows_[i]);
-    }
+    print_joined("before", with_before_);
+    fmt::print("\n");
+    print_joined("after", with_after_);
   }
 
  private:
+  using Rows = std::array<Row, kFramesInCommon.size()>;
+
+  void print_joined(std::string_view with, const Rows& rows) const {
+    fmt::print("frames in common, {} whole stacks", stacks_);
+    for (const size_t age : kAges_samples) fmt::print(" | {} samples {}", age, with);
+    fmt::print(" | all\n");
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const bool is_last = i + 1 == rows.size();
+      print_row(is_last ? fmt::format("{} or more", kFramesInCommon[i])
+                        : range(kFramesInCommon[i], kFramesInCommon[i + 1] - 1),
+                rows[i]);
+    }
+  }
+
   static std::string range(size_t first, size_t last) {
     return first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last);
   }
@@ -118,27 +126,29 @@ class JoinedWalks {
   void judge(const std::vector<WholeStack>& stacks, size_t copy_bytes) {
     for (size_t age = 0; age < kAges_samples.size(); ++age) {
       for (size_t i = kAges_samples[age]; i < stacks.size(); ++i) {
-        judge(stacks[i], stacks[i - kAges_samples[age]], copy_bytes, age);
+        const WholeStack& before = stacks[i - kAges_samples[age]];
+        judge(stacks[i], before, copy_bytes, with_before_, age);
+        judge(before, stacks[i], copy_bytes, with_after_, age);
         if (i + kAges_samples[age] < stacks.size()) {
-          judge_between(stacks[i - kAges_samples[age]], stacks[i], stacks[i + kAges_samples[age]],
-                        copy_bytes, age);
+          judge_between(before, stacks[i], stacks[i + kAges_samples[age]], copy_bytes, age);
         }
       }
     }
   }
 
-  void judge(const WholeStack& now, const WholeStack& before, size_t copy_bytes, size_t age) {
+  static void judge(const WholeStack& now, const WholeStack& other, size_t copy_bytes, Rows& rows,
+                    size_t age) {
     const std::optional<size_t> last = last_in_copy(now, copy_bytes);
-    if (!last || now.map_version != before.map_version) return;
+    if (!last || now.map_version != other.map_version) return;
     const auto same = std::find_if(
-        before.steps.begin(), before.steps.end(),
+        other.steps.begin(), other.steps.end(),
         [&](const unwind::WalkStep& step) { return step.state == now.steps[*last].state; });
-    if (same == before.steps.end()) return;
-    const auto place = static_cast<size_t>(same - before.steps.begin());
-    const size_t common = frames_in_common(now, *last, before, place);
+    if (same == other.steps.end()) return;
+    const auto place = static_cast<size_t>(same - other.steps.begin());
+    const size_t common = frames_in_common(now, *last, other, place);
     size_t row = 0;
     while (row + 1 < kFramesInCommon.size() && kFramesInCommon[row + 1] <= common) ++row;
-    rows_[row][age].add({1, are_same_outside(now, *last, before, place) ? 0u : 1u});
+    rows[row][age].add({1, are_same_outside(now, *last, other, place) ? 0u : 1u});
   }
 
   // Believed is what is outside of the copy if it was the same before as it is after.
@@ -193,13 +203,13 @@ class JoinedWalks {
   }
 
   // With different pcs.
-  static size_t frames_in_common(const WholeStack& now, size_t last, const WholeStack& before,
+  static size_t frames_in_common(const WholeStack& now, size_t last, const WholeStack& other,
                                  size_t place) {
     unwind::DistinctValues pcs;
     size_t distinct = 0;
-    for (size_t i = 0; last + i < now.steps.size() && place + i < before.steps.size(); ++i) {
+    for (size_t i = 0; last + i < now.steps.size() && place + i < other.steps.size(); ++i) {
       const unwind::FrameState& state = now.steps[last + i].state;
-      if (before.steps[place + i].state != state || pcs.is_full()) break;
+      if (other.steps[place + i].state != state || pcs.is_full()) break;
       distinct += pcs.add(state.pc) ? 1 : 0;
     }
     return distinct;
@@ -217,7 +227,8 @@ class JoinedWalks {
   }
 
   size_t stacks_ = 0;
-  std::array<Row, kFramesInCommon.size()> rows_{};
+  Rows with_before_{};
+  Rows with_after_{};
   std::array<Row, kNoneToSee + 1> between_{};
 };
 

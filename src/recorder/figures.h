@@ -46,20 +46,16 @@ struct SampleFigures {
   // frames.
   uint64_t samples_with_live_frames = 0;
   uint64_t live_frames = 0;
-  // The same for those that were taken from the thread's last whole walk (Unwinder::join()).
+  // The same for those that were taken from the thread's last whole walk (Unwinder::join()), or
+  // from its next one (WaitingSamples).
   uint64_t samples_with_joined_frames = 0;
   uint64_t joined_frames = 0;
   // Of deep recursion the frames in the middle are not kept (unwind::kMaxFrames).
   uint64_t samples_with_frames_left_out = 0;
   uint64_t frames_left_out = 0;
+  uint64_t cut_copies = 0;  // of stacks deeper than they are, completed or not
   uint64_t unwind_ns = 0;
   uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
-
-  // Of stacks deeper than they are, completed or not.
-  uint64_t cut_copies() const {
-    return samples_with_live_frames + samples_with_joined_frames +
-           walk_ends[static_cast<size_t>(unwind::WalkEnd::StackTruncated)];
-  }
 
   uint64_t& loss(Loss which) { return losses[static_cast<size_t>(which)]; }
   uint64_t loss(Loss which) const { return losses[static_cast<size_t>(which)]; }

@@ -230,7 +230,7 @@ StopReason Recorder::loop(Recording& recording, const Run& run) {
     if (reason) return *reason;
     const uint64_t now_ns = os::monotonic_ns();
     sampler_.drain(recording, false);
-    pace.on_drained(now_ns, recording.figures().samples, recording.figures().cut_copies());
+    pace.on_drained(now_ns, recording.figures().samples, recording.figures().cut_copies);
     recording.on_time(now_ns - kSettled_ns);
     if (options_.raw_log != nullptr) options_.raw_log->on_time(now_ns - kSettled_ns);
     show_progress_({static_cast<double>(now_ns - begin_ns_) / 1e9, recording.figures().samples,

@@ -88,9 +88,18 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
     ++figures_.loss(Loss::UnmappedPc);
     return;
   }
-  ++figures_.walk_ends[static_cast<size_t>(stack.end)];
   collect_frames(stack, sample.pid, modules);
-  keep(time_ns, thread_record(sample.pid, sample.tid, time_ns), sample.tid);
+  ThreadRecord& record = thread_record(sample.pid, sample.tid, time_ns);
+  add_marker(record, sample.tid, record.activity.on_sample(time_ns, idle_threshold_ns_));
+  const uint32_t thread = chunk_thread(record, sample.tid);
+  ++figures_.samples;
+  if (!keep_waiting(time_ns, sample.pid, thread, stack, modules)) {
+    keep(time_ns, thread, stack.end, frame_buffer_);
+  }
+  if (!waiting_.empty()) {
+    go_on_with_waiting(time_ns, thread, memories_.of(sample.pid, sample.tid), modules);
+  }
+  cut_large_chunk(time_ns);
 }
 
 // From the record of an exec until the new program runs, the kernel sets up its memory while the
@@ -110,6 +119,7 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
   if (result.end == unwind::WalkEnd::StackTruncated) {
+    ++figures_.cut_copies;
     const CutStack cut{.pid = sample.pid,
                        .tid = sample.tid,
                        .time_ns = time_ns,
@@ -153,24 +163,76 @@ void Recording::collect_frames(const unwind::Walk& walk, uint32_t pid,
   figures_.frames_left_out += walk.frames_left_out;
   if (walk.frames_left_out > 0) ++figures_.samples_with_frames_left_out;
   for (const unwind::WalkedFrame& frame : walk.frames) {
-    ++figures_.frames_by_origin[static_cast<size_t>(frame.origin)];
-    if (frame.is_live) ++figures_.live_frames;
-    if (frame.is_joined) ++figures_.joined_frames;
-    uint32_t image = frame.image;
-    if (image == unwind::kNoImage) {
-      const unwind::Module* module = modules.find({frame.pc});
-      if (module != nullptr) {
-        image = regions_.number_of(pid, module->begin.value, module->end.value);
-      }
-    }
-    frame_buffer_.push_back({image, frame.pc_is_exact, frame.pc});
+    frame_buffer_.push_back(key_of(frame, pid, modules));
   }
 }
 
-void Recording::keep(uint64_t time_ns, ThreadRecord& record, uint32_t tid) {
-  add_marker(record, tid, record.activity.on_sample(time_ns, idle_threshold_ns_));
-  builder_.add_sample(time_ns, chunk_thread(record, tid), frame_buffer_);
-  ++figures_.samples;
+profile::FrameKey Recording::key_of(const unwind::WalkedFrame& frame, uint32_t pid,
+                                    const unwind::ModuleMap& modules) {
+  ++figures_.frames_by_origin[static_cast<size_t>(frame.origin)];
+  if (frame.is_live) ++figures_.live_frames;
+  if (frame.is_joined) ++figures_.joined_frames;
+  uint32_t image = frame.image;
+  if (image == unwind::kNoImage) {
+    const unwind::Module* module = modules.find({frame.pc});
+    if (module != nullptr) {
+      image = regions_.number_of(pid, module->begin.value, module->end.value);
+    }
+  }
+  return {image, frame.pc_is_exact, frame.pc};
+}
+
+// False if it is of no use: the stack is whole, or no other could be told to be the same.
+bool Recording::keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread,
+                             const unwind::Walk& walk, const unwind::ModuleMap& modules) {
+  const bool can_wait = walk.end == unwind::WalkEnd::StackTruncated && walk.frames_left_out == 0 &&
+                        WaitingSamples::can_wait(walk.steps);
+  if (!can_wait) return false;
+  waiting_.add({.time_ns = time_ns,
+                .pid = pid,
+                .chunk_thread = chunk_thread,
+                .map_version = modules.version(),
+                .frames = frame_buffer_},
+               walk.steps);
+  return true;
+}
+
+// A thread's next whole walk is the last that can tell: frames that are not there any more do not
+// come back.
+void Recording::go_on_with_waiting(uint64_t time_ns, uint32_t chunk_thread,
+                                   const unwind::WalkMemory& memory,
+                                   const unwind::ModuleMap& modules) {
+  keep_cut(waiting_.take_overdue(time_ns - std::min(time_ns, kMaxJoinAge_ns)));
+  if (memory.seen_ns() != time_ns) return;
+  for (WaitingSample& sample : waiting_.take_thread(chunk_thread)) {
+    std::span<const unwind::WalkStep> outside;
+    if (sample.map_version == modules.version()) {
+      outside = memory.beyond(sample.last_steps, unwind::kMaxFrames - sample.frames.size());
+    }
+    for (size_t i = outside.size(); i-- > 0;) {
+      unwind::WalkedFrame frame = outside[i].frame;
+      frame.is_joined = true;
+      sample.frames.push_back(key_of(frame, sample.pid, modules));
+    }
+    if (!outside.empty()) ++figures_.samples_with_joined_frames;
+    const auto end = outside.empty() ? unwind::WalkEnd::StackTruncated : unwind::WalkEnd::Root;
+    keep(sample.time_ns, sample.chunk_thread, end, sample.frames);
+  }
+}
+
+void Recording::keep_cut(const std::vector<WaitingSample>& samples) {
+  for (const WaitingSample& sample : samples) {
+    keep(sample.time_ns, sample.chunk_thread, unwind::WalkEnd::StackTruncated, sample.frames);
+  }
+}
+
+void Recording::keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,
+                     std::span<const profile::FrameKey> frames) {
+  ++figures_.walk_ends[static_cast<size_t>(end)];
+  builder_.add_sample(time_ns, chunk_thread, frames);
+}
+
+void Recording::cut_large_chunk(uint64_t time_ns) {
   if (--samples_until_size_check_ > 0) return;
   samples_until_size_check_ = kSamplesPerSizeCheck;
   if (builder_.estimated_json_bytes() < options_.max_chunk_json_bytes) return;
@@ -286,6 +348,7 @@ void Recording::name_in_chunk(const ThreadRecord& record, uint32_t tid) {
 }
 
 void Recording::cut_chunk(uint64_t end_ns) {
+  keep_cut(waiting_.take_all());
   for (auto& [tid, record] : threads_) {
     add_marker(record, tid, record.activity.on_chunk_end(end_ns, idle_threshold_ns_));
     name_in_chunk(record, tid);

@@ -8,12 +8,14 @@
 #include "recorder/image_catalog.h"
 #include "recorder/stack_completion.h"
 #include "recorder/thread_activity.h"
+#include "recorder/waiting_samples.h"
 #include "sampling/event.h"
 #include "target/process_table.h"
 #include "unwind/walk.h"
 
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -87,7 +89,16 @@ class Recording final : public sampling::EventSink {
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk);
   bool reread_maps(uint32_t pid, uint64_t time_ns);
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
-  void keep(uint64_t time_ns, ThreadRecord& record, uint32_t tid);
+  profile::FrameKey key_of(const unwind::WalkedFrame& frame, uint32_t pid,
+                           const unwind::ModuleMap& modules);
+  bool keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread, const unwind::Walk& walk,
+                    const unwind::ModuleMap& modules);
+  void go_on_with_waiting(uint64_t time_ns, uint32_t chunk_thread, const unwind::WalkMemory& memory,
+                          const unwind::ModuleMap& modules);
+  void keep_cut(const std::vector<WaitingSample>& samples);
+  void keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,
+            std::span<const profile::FrameKey> frames);
+  void cut_large_chunk(uint64_t time_ns);
   void cut_chunk(uint64_t end_ns);
   const Session& session();
   Session named_session();
@@ -101,6 +112,7 @@ class Recording final : public sampling::EventSink {
   unwind::Unwinder unwinder_;
   unwind::WalkMemories memories_;
   StackCompletion completion_;
+  WaitingSamples waiting_;  // of the current chunk
   profile::ChunkBuilder builder_;
   AnonymousRegions regions_;
   SampleFigures figures_;

@@ -8,13 +8,6 @@ using unwind::Walk;
 using unwind::WalkEnd;
 using unwind::WalkMemory;
 
-namespace {
-
-// As old as was measured: 256 samples of a thread at 997 Hz.
-constexpr uint64_t kMaxJoinAge_ns = 250'000'000;
-
-}  // namespace
-
 CompletedStack StackCompletion::complete(const CutStack& cut, WalkMemory& memory) {
   const RuntimeAddress end{cut.begin.value + cut.copy.size()};
   // Of a process that cannot be asked all deep stacks are cut, and the last whole one may be old.

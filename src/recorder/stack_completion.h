@@ -8,6 +8,10 @@
 
 namespace sentry_prof::recorder {
 
+// How long before or after a cut stack a whole one may have been, to go on as that does. As was
+// measured: 256 samples of a thread at 997 Hz.
+inline constexpr uint64_t kMaxJoinAge_ns = 250'000'000;
+
 // A walk that ended at the end of its copy; of a sample of `time_ns`.
 struct CutStack {
   uint32_t pid = 0;

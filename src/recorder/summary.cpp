@@ -148,8 +148,8 @@ std::string walk_line(const RunFigures& figures) {
       figures.setup.stack_bytes, percent(figures.samples_failed(), all));
   if (const uint64_t joined = figures.sample.samples_with_joined_frames; joined > 0) {
     text += fmt::format(
-        "            {} of the complete ones have the outer frames of their thread's last whole "
-        "stack\n",
+        "            {} of the complete ones have the outer frames of their thread's last or next "
+        "whole stack\n",
         joined);
   }
   if (const uint64_t deep = figures.sample.samples_with_frames_left_out; deep > 0) {

@@ -71,9 +71,9 @@ bool Unwinder::ends_as(const WalkMemory& memory, size_t live_frames) const {
 }
 
 void Unwinder::learn(WalkMemory& memory, const ModuleMap& modules) {
-  if (!steps_are_followed_ || modules.version() == 0) return;
-  memory.use_map(modules.version());
-  memory.learn(kept_, steps_);
+  const bool is_known = steps_are_followed_ && modules.version() != 0;
+  memory.use_map(is_known ? modules.version() : 0);
+  if (is_known) memory.learn(kept_, steps_);
 }
 
 }  // namespace sentry_prof::unwind

@@ -114,7 +114,7 @@ class Unwinder {
   Walk join(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory& memory);
 
-  // What the last walk saw, which reached its root in `modules`.
+  // What the last walk saw, which reached its root in `modules`; nothing, if it took all registers.
   void learn(WalkMemory& memory, const ModuleMap& modules);
 
   const UnwinderStats& stats() const { return stats_; }

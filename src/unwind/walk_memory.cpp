@@ -4,6 +4,31 @@
 
 namespace sentry_prof::unwind {
 
+std::span<const WalkStep> WalkMemory::beyond(std::span<const WalkStep> last_steps,
+                                             size_t max_frames) const {
+  const size_t compared = steps_to_compare(last_steps);
+  if (compared == 0) return {};
+  const auto same = std::ranges::find(steps_, last_steps.back().state, &WalkStep::state);
+  const auto outside = static_cast<size_t>(same - steps_.begin());
+  if (outside > max_frames || steps_.size() - outside < compared) return {};
+  const auto is_same = [](const WalkStep& one, const WalkStep& other) {
+    return one.state == other.state;
+  };
+  const auto outermost = last_steps.rbegin();
+  if (!std::equal(outermost, outermost + static_cast<std::ptrdiff_t>(compared), same, is_same)) {
+    return {};
+  }
+  return std::span(steps_).first(outside);
+}
+
+size_t steps_to_compare(std::span<const WalkStep> steps) {
+  DistinctValues pcs;
+  for (size_t i = steps.size(); i-- > 0;) {
+    if (pcs.add(steps[i].state.pc) && pcs.is_full()) return steps.size() - i;
+  }
+  return 0;
+}
+
 void WalkMemory::learn(std::span<const WalkStep> kept, const std::vector<WalkStep>& inner) {
   if (kept.data() == steps_.data()) {
     steps_.resize(kept.size());

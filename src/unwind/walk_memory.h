@@ -56,8 +56,8 @@ static_assert(sizeof(WalkStep) == 80);
 
 // How many frames at the end of a copy, with different pcs, have to be where they were, for the
 // ones outside of them to be taken for what they were. Of stacks of real programs that were joined
-// (`scripts/bench joins`) 0.2 % had wrong outer frames where one frame was in common, 2 of 118,000
-// where four to seven, none of 76,000 where eight or more.
+// (`scripts/bench joins`) 0.5 % had wrong outer frames where one frame was in common, 13 of 436,000
+// where four to seven, 1 of 275,000 where eight or more.
 inline constexpr size_t kFramesInCommon = 8;
 
 // Return addresses of which each counts once: a recursion's are the same whoever called it.
@@ -95,6 +95,12 @@ class WalkMemory {
   // The frame of a step is found anew, perhaps in another way.
   void restate(size_t step, const WalkedFrame& frame) { steps_[step].frame = frame; }
 
+  // `last_steps` are those of a walk that got no farther, innermost first. If the outermost of them
+  // were in this memory's walk, too, at the same places and with the same frame pointers, and these
+  // have kFramesInCommon different pcs: the steps outside of them here, outermost first, if they
+  // are no more than `max_frames`. Else none.
+  std::span<const WalkStep> beyond(std::span<const WalkStep> last_steps, size_t max_frames) const;
+
   // The walk reached its root by `inner`, innermost first, and behind it by `kept`, outermost
   // first: the first of these steps, or of another memory's.
   void learn(std::span<const WalkStep> kept, const std::vector<WalkStep>& inner);
@@ -108,6 +114,10 @@ class WalkMemory {
   uint64_t seen_ns_ = 0;
   std::vector<WalkStep> steps_;
 };
+
+// How many of these, counted from the outermost, have kFramesInCommon different pcs; none if there
+// are fewer. `steps` innermost first.
+size_t steps_to_compare(std::span<const WalkStep> steps);
 
 // The memories of as many threads as are likely to run at a time: 200 KiB for stacks of 40 frames,
 // 10 MiB if all of them are as deep as can be. Of two threads that share a place the later one has

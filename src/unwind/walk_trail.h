@@ -67,22 +67,10 @@ class WalkTrail {
     return std::span(known).first(untried_);
   }
 
-  // If the frames that were entered last were in the memory, too, at the same places and with the
-  // same frame pointers, and these have kFramesInCommon different pcs: the steps outside of them
-  // there, outermost first, if they are no more than `max_frames`. Else none.
+  // WalkMemory::beyond() the frames that were entered last.
   std::span<const WalkStep> beyond_same_frames(size_t max_frames) const {
-    if (!is_followed_ || steps_.empty()) return {};
-    const std::vector<WalkStep>& known = memory_->steps();
-    const auto same = std::ranges::find(known, steps_.back().state, &WalkStep::state);
-    const auto outside = static_cast<size_t>(same - known.begin());
-    if (same == known.end() || outside > max_frames) return {};
-    DistinctValues pcs;
-    for (size_t i = 0; i < steps_.size() && outside + i < known.size(); ++i) {
-      const FrameState& state = steps_[steps_.size() - 1 - i].state;
-      if (known[outside + i].state != state) break;
-      if (pcs.add(state.pc) && pcs.is_full()) return std::span(known).first(outside);
-    }
-    return {};
+    if (!is_followed_) return {};
+    return memory_->beyond(steps_, max_frames);
   }
 
   // Of this walk, innermost first; none if it is not followed.

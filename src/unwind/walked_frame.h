@@ -28,7 +28,7 @@ struct WalkedFrame {
   bool pc_is_exact = false;
   // Found with what was not copied with the sample but read from the process after it.
   bool is_live = false;
-  // Taken from the thread's last whole walk, see Unwinder::join().
+  // Taken from the thread's last whole walk, or its next one: WalkMemory::beyond().
   bool is_joined = false;
   // With an image: the link address. Without: the runtime address. Raw, never minus one.
   uint64_t pc = 0;

@@ -315,6 +315,60 @@ TEST_CASE("What was read for a sample that it was not believed of is no stack to
   CHECK(figures.sample.samples_with_joined_frames == 0);
 }
 
+TEST_CASE("A stack that was cut goes on as the thread's next whole one, through the same frames") {
+  Fixture run;
+  run.cut_sample(1 * kSecond_ns + 10);
+  run.cut_sample(1 * kSecond_ns + 20);
+  CHECK(run.recording->figures().samples == 2);
+  run.stack_goes_on_with({0, kCode + 0x200});
+  run.cut_sample(1 * kSecond_ns + 30);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  const Profile& profile = run.sink.profiles.at(0);
+  REQUIRE(profile.samples.size() == 3);
+  for (const Sample& sample : profile.samples) {
+    const auto stack = profile.stack(sample.stack);
+    REQUIRE(stack.size() == kCopiedRecords + 2);
+    CHECK(profile.frames[stack.back()].instruction_addr == kCode + 0x200);
+  }
+  CHECK(figures.samples_complete() == 3);
+  CHECK(figures.sample.samples_with_joined_frames == 2);
+  CHECK(figures.sample.joined_frames == 2);
+  CHECK(figures.sample.cut_copies == 3);
+}
+
+TEST_CASE("A stack that was cut does not go on as another, or a later, or another chunk's one") {
+  const auto joined_with_next = [](auto&& between, uint64_t later_ns) {
+    Fixture run;
+    run.cut_sample(1 * kSecond_ns + 10);
+    between(run);
+    run.stack_goes_on_with({0, kCode + 0x200});
+    run.cut_sample(1 * kSecond_ns + 10 + later_ns);
+    const RunFigures figures = run.finish(2 * kSecond_ns);
+    CHECK(figures.samples_complete() + figures.samples_truncated() == run.records_seen);
+    return figures.sample.samples_with_joined_frames;
+  };
+  const auto nothing = [](Fixture&) {};
+  CHECK(joined_with_next(nothing, kMaxJoinAge_ns) == 1);
+  CHECK(joined_with_next(nothing, kMaxJoinAge_ns + 1) == 0);
+  const auto whole_one = [](Fixture& run) { run.sample(1 * kSecond_ns + 15); };
+  CHECK(joined_with_next(whole_one, 20) == 0);
+  const auto other_map = [](Fixture& run) { run.map_code(1 * kSecond_ns + 15, 0x50000); };
+  CHECK(joined_with_next(other_map, 20) == 0);
+  const auto chunk_ends = [](Fixture& run) { run.recording->on_time(61 * kSecond_ns); };
+  CHECK(joined_with_next(chunk_ends, 20) == 0);
+}
+
+TEST_CASE("Of many samples that wait the oldest are kept as they are") {
+  Fixture run;
+  const size_t waiting = kMaxWaitingFrames / (kCopiedRecords + 1);
+  for (size_t i = 0; i < waiting + 10; ++i) run.cut_sample(1 * kSecond_ns + 10);
+  run.stack_goes_on_with({0, kCode + 0x200});
+  run.cut_sample(1 * kSecond_ns + 20);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(figures.sample.samples_with_joined_frames == waiting);
+  CHECK(figures.samples_truncated() == 10);
+}
+
 TEST_CASE("Samples in exec are a loss of their own until the new program runs") {
   Fixture run;
   run.sample(1 * kSecond_ns + 10);

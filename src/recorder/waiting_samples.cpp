@@ -1,0 +1,35 @@
+#include "recorder/waiting_samples.h"
+
+#include <utility>
+
+namespace sentry_prof::recorder {
+
+void WaitingSamples::add(WaitingSample sample, std::span<const unwind::WalkStep> steps) {
+  const auto compared = steps.last(unwind::steps_to_compare(steps));
+  sample.last_steps.assign(compared.begin(), compared.end());
+  frames_ += sample.frames.size();
+  samples_.push_back(std::move(sample));
+}
+
+std::vector<WaitingSample> WaitingSamples::take_thread(uint32_t chunk_thread) {
+  std::vector<WaitingSample> taken;
+  std::erase_if(samples_, [&](WaitingSample& sample) {
+    if (sample.chunk_thread != chunk_thread) return false;
+    frames_ -= sample.frames.size();
+    taken.push_back(std::move(sample));
+    return true;
+  });
+  return taken;
+}
+
+std::vector<WaitingSample> WaitingSamples::take_overdue(uint64_t time_ns) {
+  std::vector<WaitingSample> taken;
+  while (!samples_.empty() && (samples_.front().time_ns < time_ns || frames_ > kMaxWaitingFrames)) {
+    frames_ -= samples_.front().frames.size();
+    taken.push_back(std::move(samples_.front()));
+    samples_.pop_front();
+  }
+  return taken;
+}
+
+}  // namespace sentry_prof::recorder

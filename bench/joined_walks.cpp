@@ -1,6 +1,7 @@
 // How often a stack that is joined with its thread's last or next whole walk is joined rightly:
 // takes the samples of raw logs whose stacks are whole, cuts their copies to 2, 4, 8, 16 and 32
-// KiB, joins them with the walk of 1, 4, 16, 64 and 256 samples before and after, and compares the
+// KiB, joins them with the walk of 1, 4, 16, 64 and 256 samples before, and with the
+// one as far after where that is not enough, and compares the
 // outer frames. Then joins them with both, the one before and the one as far after, where these are
 // the same outside of the copy.
 //   joined_walks LOG...
@@ -127,28 +128,32 @@ class JoinedWalks {
     for (size_t age = 0; age < kAges_samples.size(); ++age) {
       for (size_t i = kAges_samples[age]; i < stacks.size(); ++i) {
         const WholeStack& before = stacks[i - kAges_samples[age]];
-        judge(stacks[i], before, copy_bytes, with_before_, age);
-        judge(before, stacks[i], copy_bytes, with_after_, age);
-        if (i + kAges_samples[age] < stacks.size()) {
-          judge_between(before, stacks[i], stacks[i + kAges_samples[age]], copy_bytes, age);
+        const size_t common = judge(stacks[i], before, copy_bytes, with_before_, age);
+        if (i + kAges_samples[age] >= stacks.size()) continue;
+        const WholeStack& after = stacks[i + kAges_samples[age]];
+        if (common < unwind::kFramesInCommon) {
+          judge(stacks[i], after, copy_bytes, with_after_, age);
         }
+        judge_between(before, stacks[i], after, copy_bytes, age);
       }
     }
   }
 
-  static void judge(const WholeStack& now, const WholeStack& other, size_t copy_bytes, Rows& rows,
-                    size_t age) {
+  // How many frames both have in common where they would be joined.
+  static size_t judge(const WholeStack& now, const WholeStack& other, size_t copy_bytes, Rows& rows,
+                      size_t age) {
     const std::optional<size_t> last = last_in_copy(now, copy_bytes);
-    if (!last || now.map_version != other.map_version) return;
+    if (!last || now.map_version != other.map_version) return 0;
     const auto same = std::find_if(
         other.steps.begin(), other.steps.end(),
         [&](const unwind::WalkStep& step) { return step.state == now.steps[*last].state; });
-    if (same == other.steps.end()) return;
+    if (same == other.steps.end()) return 0;
     const auto place = static_cast<size_t>(same - other.steps.begin());
     const size_t common = frames_in_common(now, *last, other, place);
     size_t row = 0;
     while (row + 1 < kFramesInCommon.size() && kFramesInCommon[row + 1] <= common) ++row;
     rows[row][age].add({1, are_same_outside(now, *last, other, place) ? 0u : 1u});
+    return common;
   }
 
   // Believed is what is outside of the copy if it was the same before as it is after.

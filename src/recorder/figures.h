@@ -40,7 +40,7 @@ struct SampleFigures {
   std::array<uint64_t, kLossCount> losses{};
   std::array<uint64_t, unwind::kWalkEndCount> walk_ends{};
   std::array<uint64_t, unwind::kFrameOriginCount> frames_by_origin{};
-  uint64_t samples = 0;  // handed to a chunk, with a stack
+  uint64_t samples = 0;  // for a chunk, with a stack
   uint64_t idle_markers = 0;
   // Stacks deeper than their copies, whose outer frames were read from the process; and these
   // frames.
@@ -53,7 +53,7 @@ struct SampleFigures {
   // Of deep recursion the frames in the middle are not kept (unwind::kMaxFrames).
   uint64_t samples_with_frames_left_out = 0;
   uint64_t frames_left_out = 0;
-  uint64_t cut_copies = 0;  // of stacks deeper than they are, completed or not
+  uint64_t cut_copies = 0;  // samples whose stack was deeper than its copy, completed or not
   uint64_t unwind_ns = 0;
   uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
 

@@ -14,8 +14,8 @@ constexpr size_t kGrowth = 4;
 // Large frames (local arrays) leave gaps between the pieces. Each costs a walk from the leaf on.
 constexpr size_t kMaxPieces = 8;
 constexpr size_t kPage_bytes = 4096;
-// Of 402,000 stacks of real programs that were the same before and after, with one in place, 9 were
-// another in between; with none in place nearly half of 10,900 were (`scripts/bench joins`). Each
+// Of 390,000 stacks of real programs that were the same before and after, with one in place, 9 were
+// another in between; with none in place nearly half of 11,400 were (`scripts/bench joins`). Each
 // more halves the chance for a program that is made to deceive.
 constexpr size_t kMaxOuterWords = 4;
 // Copying that much takes a CPU about 80 ms. Enough for stacks of 1 MiB at 101 Hz on five threads.

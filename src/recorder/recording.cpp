@@ -97,7 +97,12 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
     keep(time_ns, thread, stack.end, frame_buffer_);
   }
   if (!waiting_.empty()) {
-    go_on_with_waiting(time_ns, thread, memories_.of(sample.pid, sample.tid), modules);
+    keep_cut(waiting_.take_overdue(time_ns - std::min(time_ns, kMaxJoinAge_ns)));
+    const bool is_remembered =
+        stack.is_complete() && stack.is_followed && !stack.frames.back().is_joined;
+    if (is_remembered) {
+      go_on_with_waiting(thread, memories_.of(sample.pid, sample.tid), modules);
+    }
   }
   cut_large_chunk(time_ns);
 }
@@ -119,7 +124,6 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
   if (result.end == unwind::WalkEnd::StackTruncated) {
-    ++figures_.cut_copies;
     const CutStack cut{.pid = sample.pid,
                        .tid = sample.tid,
                        .time_ns = time_ns,
@@ -133,7 +137,9 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
     if (completed.by == CompletedBy::LiveFrames) ++figures_.samples_with_live_frames;
     if (completed.by == CompletedBy::JoinedFrames) ++figures_.samples_with_joined_frames;
     result = completed.walk;
-  } else if (result.is_complete()) {
+    const bool is_cut = result.end == unwind::WalkEnd::StackTruncated;
+    if (is_cut || completed.by != CompletedBy::Nothing) ++figures_.cut_copies;
+  } else if (result.is_complete() && result.is_followed) {
     memory.set_seen(time_ns);
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
@@ -182,28 +188,25 @@ profile::FrameKey Recording::key_of(const unwind::WalkedFrame& frame, uint32_t p
   return {image, frame.pc_is_exact, frame.pc};
 }
 
-// False if it is of no use: the stack is whole, or no other could be told to be the same.
+// False if it is of no use: the stack is not cut, or no other could be told to be the same.
 bool Recording::keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread,
                              const unwind::Walk& walk, const unwind::ModuleMap& modules) {
-  const bool can_wait = walk.end == unwind::WalkEnd::StackTruncated && walk.frames_left_out == 0 &&
-                        WaitingSamples::can_wait(walk.steps);
-  if (!can_wait) return false;
+  if (walk.end != unwind::WalkEnd::StackTruncated || walk.frames_left_out > 0) return false;
+  const auto compared = walk.steps.last(unwind::steps_to_compare(walk.steps));
+  if (compared.empty()) return false;
   waiting_.add({.time_ns = time_ns,
                 .pid = pid,
                 .chunk_thread = chunk_thread,
                 .map_version = modules.version(),
-                .frames = frame_buffer_},
-               walk.steps);
+                .frames = frame_buffer_,
+                .last_steps = {compared.begin(), compared.end()}});
   return true;
 }
 
 // A thread's next whole walk is the last that can tell: frames that are not there any more do not
 // come back.
-void Recording::go_on_with_waiting(uint64_t time_ns, uint32_t chunk_thread,
-                                   const unwind::WalkMemory& memory,
+void Recording::go_on_with_waiting(uint32_t chunk_thread, const unwind::WalkMemory& memory,
                                    const unwind::ModuleMap& modules) {
-  keep_cut(waiting_.take_overdue(time_ns - std::min(time_ns, kMaxJoinAge_ns)));
-  if (memory.seen_ns() != time_ns) return;
   for (WaitingSample& sample : waiting_.take_thread(chunk_thread)) {
     std::span<const unwind::WalkStep> outside;
     if (sample.map_version == modules.version()) {

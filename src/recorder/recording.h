@@ -93,7 +93,7 @@ class Recording final : public sampling::EventSink {
                            const unwind::ModuleMap& modules);
   bool keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread, const unwind::Walk& walk,
                     const unwind::ModuleMap& modules);
-  void go_on_with_waiting(uint64_t time_ns, uint32_t chunk_thread, const unwind::WalkMemory& memory,
+  void go_on_with_waiting(uint32_t chunk_thread, const unwind::WalkMemory& memory,
                           const unwind::ModuleMap& modules);
   void keep_cut(const std::vector<WaitingSample>& samples);
   void keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,

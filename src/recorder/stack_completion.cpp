@@ -10,34 +10,38 @@ using unwind::WalkMemory;
 
 CompletedStack StackCompletion::complete(const CutStack& cut, WalkMemory& memory) {
   const RuntimeAddress end{cut.begin.value + cut.copy.size()};
-  // Of a process that cannot be asked all deep stacks are cut, and the last whole one may be old.
-  if (!live_.begin({cut.pid, cut.time_ns, end, cut.copy.size()}, cut.walk.steps)) {
-    return nothing_more(cut, memory);
+  bool may_join = cut.time_ns - memory.seen_ns() <= kMaxJoinAge_ns;
+  if (live_.begin({cut.pid, cut.time_ns, end, cut.copy.size()}, cut.walk.steps)) {
+    WalkMemory& look = looks_.of(cut.pid, cut.tid);
+    const bool look_is_last = look.seen_ns() > memory.seen_ns() && look.seen_ns() <= cut.time_ns;
+    const auto walk = complete_live(cut, look_is_last ? look : memory, look, memory);
+    if (walk) return {*walk, CompletedBy::LiveFrames};
+    // A look had its inner part from an earlier copy, and was not believed: it is no whole stack.
+    may_join = may_join && !look_is_last;
   }
-  WalkMemory& look = looks_.of(cut.pid, cut.tid);
-  const bool look_is_last = look.seen_ns() > memory.seen_ns() && look.seen_ns() <= cut.time_ns;
-  WalkMemory& before = look_is_last ? look : memory;
-
-  const size_t copied_frames = cut.walk.frames_walked();
-  Walk walk = read_on(cut, before, copied_frames);
-  if (walk.is_complete()) {
-    const size_t live_frames = walk.frames_walked() - std::min(walk.frames_walked(), copied_frames);
-    const bool was_same_before = unwinder_.ends_as(before, live_frames);
-    if ((was_same_before && live_.may_stand()) || live_.still_stands()) {
-      unwinder_.learn(memory, cut.modules);
-      memory.set_seen(cut.time_ns);
-      return {walk, CompletedBy::LiveFrames};
-    }
-    take_look(cut, look, live_frames);
-  } else if (walk.end == WalkEnd::FrameLimit && live_.still_stands()) {
-    return {walk, CompletedBy::LiveFrames};
-  }
-  // A look had its inner part from an earlier copy, and was not believed: it is no whole stack.
-  if (!look_is_last && cut.time_ns - memory.seen_ns() <= kMaxJoinAge_ns) {
-    walk = unwinder_.join(cut.registers, {cut.begin, cut.copy}, cut.modules, memory);
+  if (may_join) {
+    const Walk walk = unwinder_.join(cut.registers, {cut.begin, cut.copy}, cut.modules, memory);
     if (walk.is_complete()) return {walk, CompletedBy::JoinedFrames};
   }
   return nothing_more(cut, memory);
+}
+
+// None if what is read is not believed; then it is kept as a look.
+std::optional<Walk> StackCompletion::complete_live(const CutStack& cut, WalkMemory& before,
+                                                   WalkMemory& look, WalkMemory& memory) {
+  const size_t copied_frames = cut.walk.frames_walked();
+  const Walk walk = read_on(cut, before, copied_frames);
+  if (walk.end == WalkEnd::FrameLimit && live_.still_stands()) return walk;
+  if (!walk.is_complete()) return std::nullopt;
+  const size_t live_frames = walk.frames_walked() - std::min(walk.frames_walked(), copied_frames);
+  const bool was_same_before = unwinder_.ends_as(before, live_frames);
+  if ((was_same_before && live_.may_stand()) || live_.still_stands()) {
+    unwinder_.learn(memory, cut.modules);
+    if (walk.is_followed) memory.set_seen(cut.time_ns);
+    return walk;
+  }
+  if (walk.is_followed) take_look(cut, look, live_frames);
+  return std::nullopt;
 }
 
 Walk StackCompletion::read_on(const CutStack& cut, WalkMemory& before, size_t copied_frames) {

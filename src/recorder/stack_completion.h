@@ -5,6 +5,7 @@
 #include "unwind/walk.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace sentry_prof::recorder {
 
@@ -45,7 +46,7 @@ struct CompletedStack {
 // docs/fidelity.md has how often that was so.
 class StackCompletion {
  public:
-  // `read` may be empty: nothing is completed.
+  // `read` may be empty: there are no live frames.
   StackCompletion(unwind::Unwinder& unwinder, ReadMemory read)
       : unwinder_(unwinder), live_(std::move(read)) {}
 
@@ -56,6 +57,8 @@ class StackCompletion {
   CompletedStack complete(const CutStack& cut, unwind::WalkMemory& memory);
 
  private:
+  std::optional<unwind::Walk> complete_live(const CutStack& cut, unwind::WalkMemory& before,
+                                            unwind::WalkMemory& look, unwind::WalkMemory& memory);
   unwind::Walk read_on(const CutStack& cut, unwind::WalkMemory& before, size_t copied_frames);
   void take_look(const CutStack& cut, unwind::WalkMemory& look, size_t live_frames);
   CompletedStack nothing_more(const CutStack& cut, unwind::WalkMemory& memory);

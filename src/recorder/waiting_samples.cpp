@@ -4,10 +4,8 @@
 
 namespace sentry_prof::recorder {
 
-void WaitingSamples::add(WaitingSample sample, std::span<const unwind::WalkStep> steps) {
-  const auto compared = steps.last(unwind::steps_to_compare(steps));
-  sample.last_steps.assign(compared.begin(), compared.end());
-  frames_ += sample.frames.size();
+void WaitingSamples::add(WaitingSample sample) {
+  size_bytes_ += sample.size_bytes();
   samples_.push_back(std::move(sample));
 }
 
@@ -15,7 +13,7 @@ std::vector<WaitingSample> WaitingSamples::take_thread(uint32_t chunk_thread) {
   std::vector<WaitingSample> taken;
   std::erase_if(samples_, [&](WaitingSample& sample) {
     if (sample.chunk_thread != chunk_thread) return false;
-    frames_ -= sample.frames.size();
+    size_bytes_ -= sample.size_bytes();
     taken.push_back(std::move(sample));
     return true;
   });
@@ -24,8 +22,9 @@ std::vector<WaitingSample> WaitingSamples::take_thread(uint32_t chunk_thread) {
 
 std::vector<WaitingSample> WaitingSamples::take_overdue(uint64_t time_ns) {
   std::vector<WaitingSample> taken;
-  while (!samples_.empty() && (samples_.front().time_ns < time_ns || frames_ > kMaxWaitingFrames)) {
-    frames_ -= samples_.front().frames.size();
+  while (!samples_.empty() &&
+         (samples_.front().time_ns < time_ns || size_bytes_ > kMaxWaiting_bytes)) {
+    size_bytes_ -= samples_.front().size_bytes();
     taken.push_back(std::move(samples_.front()));
     samples_.pop_front();
   }

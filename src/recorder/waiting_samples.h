@@ -7,10 +7,13 @@
 
 #include <cstdint>
 #include <deque>
-#include <span>
 #include <vector>
 
 namespace sentry_prof::recorder {
+
+// What waiting samples may take: those of two threads with stacks of 400 frames in kMaxJoinAge_ns
+// at 997 Hz.
+inline constexpr size_t kMaxWaiting_bytes = 4u << 20;
 
 // A stack that ended at the end of its copy, and may be gone on with.
 struct WaitingSample {
@@ -19,23 +22,23 @@ struct WaitingSample {
   uint32_t chunk_thread = 0;
   uint64_t map_version = 0;  // ModuleMap::version()
   std::vector<profile::FrameKey> frames;
-  std::vector<unwind::WalkStep> last_steps;  // innermost first, no more than have to be the same
+  std::vector<unwind::WalkStep> last_steps;  // for WalkMemory::beyond()
+
+  size_t size_bytes() const {
+    return sizeof(*this) + frames.size() * sizeof(frames[0]) +
+           last_steps.size() * sizeof(last_steps[0]);
+  }
 };
 
-// In the order in which they came, which may differ a little from that of their times. Bounded by
-// kMaxWaitingFrames: the oldest have to go when more come.
+// In the order in which they came, which may differ a little from that of their times.
 class WaitingSamples {
  public:
-  // Whether a stack that ends with `steps`, innermost first, has enough of them to be told by.
-  static bool can_wait(std::span<const unwind::WalkStep> steps) {
-    return unwind::steps_to_compare(steps) > 0;
-  }
-  // `sample` without its last_steps, which are taken from `steps`. can_wait(steps).
-  void add(WaitingSample sample, std::span<const unwind::WalkStep> steps);
+  void add(WaitingSample sample);
 
   // Removes and returns all of a thread.
   std::vector<WaitingSample> take_thread(uint32_t chunk_thread);
-  // Removes and returns those before `time_ns`, and such as there is no room for.
+  // Removes and returns those before `time_ns`, and the oldest while there are more than
+  // kMaxWaiting_bytes of them.
   std::vector<WaitingSample> take_overdue(uint64_t time_ns);
   std::vector<WaitingSample> take_all() { return take_overdue(UINT64_MAX); }
 
@@ -43,10 +46,7 @@ class WaitingSamples {
 
  private:
   std::deque<WaitingSample> samples_;
-  size_t frames_ = 0;
+  size_t size_bytes_ = 0;
 };
-
-// 1 MiB: two threads with stacks of 128 frames in kMaxJoinAge_ns at 997 Hz.
-inline constexpr size_t kMaxWaitingFrames = 65'536;
 
 }  // namespace sentry_prof::recorder

@@ -35,7 +35,7 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
     ++stats_.restarts;
     walk = run(Mode::Full);
   }
-  steps_are_followed_ = trail.is_followed();
+  walk.is_followed = steps_are_followed_ = trail.is_followed();
   kept_ = trail.kept();
   stats_.cache_hits = cache_.hits();
   stats_.cache_misses = cache_.misses();
@@ -71,9 +71,9 @@ bool Unwinder::ends_as(const WalkMemory& memory, size_t live_frames) const {
 }
 
 void Unwinder::learn(WalkMemory& memory, const ModuleMap& modules) {
-  const bool is_known = steps_are_followed_ && modules.version() != 0;
-  memory.use_map(is_known ? modules.version() : 0);
-  if (is_known) memory.learn(kept_, steps_);
+  if (!steps_are_followed_) return;
+  memory.use_map(modules.version());
+  memory.learn(kept_, steps_);
 }
 
 }  // namespace sentry_prof::unwind

@@ -45,6 +45,8 @@ struct Walk {
   std::span<const WalkStep> steps;
   // Behind the first kMaxFrames / 2 frames: so many that were walked through and are not kept.
   size_t frames_left_out = 0;
+  // Whether a memory can learn of it: it was given one, and did not take all registers.
+  bool is_followed = false;
 
   size_t frames_walked() const { return frames.size() + frames_left_out; }
   // Of frames[index], counted from the leaf over all that were walked.
@@ -114,7 +116,7 @@ class Unwinder {
   Walk join(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory& memory);
 
-  // What the last walk saw, which reached its root in `modules`; nothing, if it took all registers.
+  // What the last walk saw, which reached its root in `modules`. Nothing, if it was not followed.
   void learn(WalkMemory& memory, const ModuleMap& modules);
 
   const UnwinderStats& stats() const { return stats_; }

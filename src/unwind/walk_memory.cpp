@@ -47,6 +47,7 @@ WalkMemory& WalkMemories::of(uint32_t pid, uint32_t tid) {
   if (place.thread != thread) {
     place.thread = thread;
     place.memory.use_map(0);
+    place.memory.set_seen(0);
   }
   return place.memory;
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstring>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 using namespace sentry_prof;
@@ -47,16 +48,18 @@ class KeepingSink final : public ChunkSink {
 };
 
 struct Fixture {
-  explicit Fixture(uint64_t chunk_ns = 60 * kSecond_ns) {
+  explicit Fixture(uint64_t chunk_ns = 60 * kSecond_ns, bool can_read = true) {
     RecordingOptions options;
     options.chunk_ns = chunk_ns;
     options.max_chunk_json_bytes = limits::kMaxItem_bytes;
     options.frequency_hz = 100;
     options.register_mask = kRegisterMask;
     options.main_pid = kPid;
-    options.read_memory = [this](const MemoryRequest& request, std::span<std::byte> out) {
-      return read_live(request.address.value, out);
-    };
+    if (can_read) {
+      options.read_memory = [this](const MemoryRequest& request, std::span<std::byte> out) {
+        return read_live(request.address.value, out);
+      };
+    }
     recording.emplace(std::move(options), processes, images, *finisher, 1 * kSecond_ns);
     map_code(1 * kSecond_ns, kCode);
     recording->on_event({1 * kSecond_ns, CommEvent{kPid, kPid, false, "worker"}});
@@ -111,6 +114,14 @@ struct Fixture {
   // leads to one that begins where it ends.
   void cut_sample(uint64_t time_ns) { cut_sample(time_ns, kStack); }
 
+  // The same stack with all of its frames, the outermost one where the copies end.
+  void whole_deep_sample(uint64_t time_ns) {
+    const std::vector<uint64_t> short_copy = std::exchange(copy, copied_words());
+    copy.insert(copy.end(), {0, kCode + 0x200});
+    cut_sample(time_ns);
+    copy = short_copy;
+  }
+
   // A copy that ends before what was asked for.
   void short_sample(uint64_t time_ns) { cut_sample(time_ns, kStack, false); }
 
@@ -121,11 +132,10 @@ struct Fixture {
 
   void cut_sample(uint64_t time_ns, uint64_t frame_pointer, bool is_cut = true) {
     const std::array<uint64_t, 3> words = {frame_pointer, kStack, kCode + 8};
-    const std::vector<uint64_t> stack = copied_words();
     SampleEvent event;
     event.pid = event.tid = kPid;
     event.registers = {true, false, std::as_bytes(std::span(words))};
-    event.stack = std::as_bytes(std::span(stack));
+    event.stack = std::as_bytes(std::span(copy));
     event.stack_is_cut = is_cut;
     ++records_seen;
     recording->on_event({time_ns, event});
@@ -133,7 +143,7 @@ struct Fixture {
 
   // The process's stack is the copied one now, and goes on with `outer`.
   void stack_goes_on_with(const std::vector<uint64_t>& outer) {
-    live_words = copied_words();
+    live_words = copy;
     live_words.insert(live_words.end(), outer.begin(), outer.end());
   }
   void change_inner_half() { live_words[2 * 4 + 1] = kCode + 0x180; }
@@ -172,7 +182,8 @@ struct Fixture {
   target::ProcessTable processes{images};
   KeepingSink sink;
   std::unique_ptr<ChunkFinisher> finisher = std::move(*ChunkFinisher::start(sink, {0, 0}, 0));
-  std::vector<uint64_t> live_words;  // the process's stack now, from kStack on
+  std::vector<uint64_t> copy = copied_words();  // of the next cut sample
+  std::vector<uint64_t> live_words;             // the process's stack now, from kStack on
   uint64_t read_time_ns = 0;
   std::optional<Recording> recording;
   uint64_t records_seen = 0;
@@ -257,6 +268,7 @@ TEST_CASE("A short copy ends at a page that was never touched, or where the stac
   CHECK(figures.samples_complete() == 1);
   CHECK(figures.samples_truncated() == 0);
   CHECK(figures.samples_failed() == 1);
+  CHECK(figures.sample.cut_copies == 1);
 }
 
 TEST_CASE("In a frame larger than the copy a stack is believed that was the same before") {
@@ -336,7 +348,7 @@ TEST_CASE("A stack that was cut goes on as the thread's next whole one, through 
   CHECK(figures.sample.cut_copies == 3);
 }
 
-TEST_CASE("A stack that was cut does not go on as another, or a later, or another chunk's one") {
+TEST_CASE("A stack that was cut goes on as no other, no later, and no other chunk's one") {
   const auto joined_with_next = [](auto&& between, uint64_t later_ns) {
     Fixture run;
     run.cut_sample(1 * kSecond_ns + 10);
@@ -345,6 +357,8 @@ TEST_CASE("A stack that was cut does not go on as another, or a later, or anothe
     run.cut_sample(1 * kSecond_ns + 10 + later_ns);
     const RunFigures figures = run.finish(2 * kSecond_ns);
     CHECK(figures.samples_complete() + figures.samples_truncated() == run.records_seen);
+    std::string what;
+    CHECK(figures.law_holds(&what));
     return figures.sample.samples_with_joined_frames;
   };
   const auto nothing = [](Fixture&) {};
@@ -352,21 +366,51 @@ TEST_CASE("A stack that was cut does not go on as another, or a later, or anothe
   CHECK(joined_with_next(nothing, kMaxJoinAge_ns + 1) == 0);
   const auto whole_one = [](Fixture& run) { run.sample(1 * kSecond_ns + 15); };
   CHECK(joined_with_next(whole_one, 20) == 0);
+  const auto other_thread = [](Fixture& run) {
+    run.sample(1 * kSecond_ns + 15, kCode + 8, kPid + 1);
+  };
+  CHECK(joined_with_next(other_thread, 20) == 1);
   const auto other_map = [](Fixture& run) { run.map_code(1 * kSecond_ns + 15, 0x50000); };
   CHECK(joined_with_next(other_map, 20) == 0);
   const auto chunk_ends = [](Fixture& run) { run.recording->on_time(61 * kSecond_ns); };
   CHECK(joined_with_next(chunk_ends, 20) == 0);
+  const auto other_frame = [](size_t from_end) {
+    return
+        [from_end](Fixture& run) { run.copy[2 * (kCopiedRecords - from_end) + 1] = kCode + 0x180; };
+  };
+  CHECK(joined_with_next(other_frame(unwind::kFramesInCommon), 20) == 0);
+  CHECK(joined_with_next(other_frame(unwind::kFramesInCommon + 1), 20) == 1);
 }
 
 TEST_CASE("Of many samples that wait the oldest are kept as they are") {
   Fixture run;
-  const size_t waiting = kMaxWaitingFrames / (kCopiedRecords + 1);
-  for (size_t i = 0; i < waiting + 10; ++i) run.cut_sample(1 * kSecond_ns + 10);
+  WaitingSample one;
+  one.frames.resize(kCopiedRecords + 1);
+  one.last_steps.resize(unwind::kFramesInCommon);
+  const size_t waiting = kMaxWaiting_bytes / one.size_bytes();
+  for (size_t i = 0; i < waiting + 10; ++i) run.cut_sample(1 * kSecond_ns + 10 + i);
   run.stack_goes_on_with({0, kCode + 0x200});
-  run.cut_sample(1 * kSecond_ns + 20);
+  run.cut_sample(1 * kSecond_ns + 10 + waiting + 10);
   const RunFigures figures = run.finish(2 * kSecond_ns);
   CHECK(figures.sample.samples_with_joined_frames == waiting);
-  CHECK(figures.samples_truncated() == 10);
+  const Profile& profile = run.sink.profiles.at(0);
+  REQUIRE(profile.samples.size() == waiting + 11);
+  for (size_t i = 0; i < profile.samples.size(); ++i) {
+    const bool is_cut = profile.stack(profile.samples[i].stack).size() == kCopiedRecords + 1;
+    REQUIRE(is_cut == (i < 10));
+  }
+}
+
+TEST_CASE("Where no process can be asked, cut stacks go on as whole ones before and after them") {
+  Fixture run(60 * kSecond_ns, false);
+  run.cut_sample(1 * kSecond_ns + 10);
+  run.whole_deep_sample(1 * kSecond_ns + 20);
+  run.cut_sample(1 * kSecond_ns + 30);
+  run.cut_sample(1 * kSecond_ns + 21 + kMaxJoinAge_ns);
+  const RunFigures figures = run.finish(2 * kSecond_ns);
+  CHECK(figures.sample.samples_with_joined_frames == 2);
+  CHECK(figures.samples_complete() == 3);
+  CHECK(figures.samples_truncated() == 1);
 }
 
 TEST_CASE("Samples in exec are a loss of their own until the new program runs") {

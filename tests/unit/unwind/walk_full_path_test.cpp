@@ -79,6 +79,16 @@ TEST_CASE("a CFA from a register that an inner frame saved takes one walk over a
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{0x1010, 0x2050, 0x3050, 0x4050});
   CHECK(w.unwinder.stats().restarts == 1);
+
+  // Nor does it take away what is remembered of the thread.
+  WalkMemory memory;
+  w.modules.insert({{0x100000}, {0x101000}, {}, 9, nullptr, nullptr});
+  memory.use_map(w.modules.version());
+  memory.learn({}, {WalkStep{}});
+  const Walk again = w.unwinder.walk(registers, stack, w.modules, &memory);
+  CHECK(again.is_complete());
+  CHECK_FALSE(again.is_followed);
+  CHECK(memory.steps().size() == 1);
 }
 
 TEST_CASE("a callee-saved register that no frame touched is still the leaf's") {

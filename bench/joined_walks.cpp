@@ -1,9 +1,8 @@
 // How often a stack that is joined with its thread's last or next whole walk is joined rightly:
 // takes the samples of raw logs whose stacks are whole, cuts their copies to 2, 4, 8, 16 and 32
-// KiB, joins them with the walk of 1, 4, 16, 64 and 256 samples before, and with the
-// one as far after where that is not enough, and compares the
-// outer frames. Then joins them with both, the one before and the one as far after, where these are
-// the same outside of the copy.
+// KiB, joins them with the walk of 1, 4, 16, 64 and 256 samples before, and with the one as far
+// after where that is not enough, and compares the outer frames. Then joins them with both, the one
+// before and the one as far after, where these are the same outside of the copy.
 //   joined_walks LOG...
 // First a row for how many frames, with different pcs, both have in common where they are joined, a
 // column for each age: joined, and how many of these wrongly. Columns are separated by '|'.

@@ -39,10 +39,10 @@ void add_edits_of(std::string_view envelope, const EnvelopeItem& item, std::vect
   if (!item.type.is("profile") && !item.type.is("profile_chunk")) return;
   const auto facts = read_payload_facts(item.payload);
   if (!facts || facts->elf_type_offsets.empty()) return;
-  const size_t more = facts->elf_type_offsets.size() * (kSymbolic.size() - kElf.size());
+  const size_t more = facts->elf_type_offsets.size() * (kSymbolicToken.size() - kElfToken.size());
   if (item.length) add_length_edit(envelope, item, item.payload.size() + more, edits);
   for (const size_t offset : facts->elf_type_offsets) {
-    edits.push_back({item.payload_offset + offset, kElf.size(), std::string(kSymbolic)});
+    edits.push_back({item.payload_offset + offset, kElfToken.size(), std::string(kSymbolicToken)});
   }
 }
 
@@ -55,7 +55,7 @@ std::string with_symbolic_images(std::string envelope) {
   while (const auto item = reader.next_item()) add_edits_of(envelope, *item, edits);
   if (reader.fault() || edits.empty()) return envelope;
   std::string out;
-  out.reserve(envelope.size() + edits.size() * (kSymbolic.size() - kElf.size() + 1));
+  out.reserve(envelope.size() + edits.size() * (kSymbolicToken.size() - kElfToken.size() + 1));
   size_t done = 0;
   for (const Edit& edit : edits) {
     out.append(envelope, done, edit.offset - done).append(edit.text);

@@ -24,7 +24,8 @@ bool replaces_types(const PayloadFacts& facts, const EnvelopeOptions& options) {
 size_t payload_size(std::string_view payload, const PayloadFacts& facts,
                     const EnvelopeOptions& options) {
   if (!replaces_types(facts, options)) return payload.size();
-  return payload.size() + facts.elf_type_offsets.size() * (kSymbolic.size() - kElf.size());
+  return payload.size() +
+         facts.elf_type_offsets.size() * (kSymbolicToken.size() - kElfToken.size());
 }
 
 void append_payload(std::string& out, std::string_view payload, const PayloadFacts& facts,
@@ -32,8 +33,8 @@ void append_payload(std::string& out, std::string_view payload, const PayloadFac
   size_t done = 0;
   if (replaces_types(facts, options)) {
     for (const size_t offset : facts.elf_type_offsets) {
-      out.append(payload, done, offset - done).append(kSymbolic);
-      done = offset + kElf.size();
+      out.append(payload, done, offset - done).append(kSymbolicToken);
+      done = offset + kElfToken.size();
     }
   }
   out.append(payload, done);

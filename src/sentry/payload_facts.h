@@ -12,8 +12,8 @@
 namespace sentry_prof::sentry {
 
 // An image's type as sentry-prof and other clients write it, and the server's own word for it.
-inline constexpr std::string_view kElf = "\"elf\"";
-inline constexpr std::string_view kSymbolic = "\"symbolic\"";
+inline constexpr std::string_view kElfToken = "\"elf\"";
+inline constexpr std::string_view kSymbolicToken = "\"symbolic\"";
 
 enum class PayloadKind { V1, V2 };
 
@@ -25,7 +25,7 @@ struct PayloadFacts {
   uint64_t start_unix_ns = 0;
   uint64_t last_sample_ns = 0;  // after the start
   std::string transaction_id, transaction_name, trace_id;
-  // Where kElf stands as an image's type, in order.
+  // Where kElfToken stands as an image's type, in order.
   std::vector<size_t> elf_type_offsets;
 };
 

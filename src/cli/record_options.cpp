@@ -1,5 +1,6 @@
 #include "cli/record_options.h"
 
+#include "base/time_units.h"
 #include "base/utf8.h"
 #include "cli/choice_option.h"
 #include "cli/environment.h"
@@ -23,7 +24,7 @@ constexpr const char* kDefaultEnvironment = "production";  // Sentry's own
 constexpr uint32_t kMinStack_bytes = 1'024;
 
 // V1 counts from the begin of the chunk, and its last sample may come late.
-constexpr uint64_t kV1Margin_ns = 1'000'000'000;
+constexpr uint64_t kV1Margin_ns = kNsPerSecond;
 
 // Of a value that is refused.
 constexpr size_t kShown_bytes = 80;

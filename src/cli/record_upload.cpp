@@ -1,5 +1,6 @@
 #include "cli/record_upload.h"
 
+#include "base/time_units.h"
 #include "cli/chunk_files.h"
 #include "cli/exit_code.h"
 #include "cli/message.h"
@@ -211,7 +212,7 @@ void RecordUpload::send_the_rest(int signal_fd, uint64_t patience_ns) {
     if (end != upload::QueueEnd::GoingOn) return;
     if (!is_told && elapsed_ns >= kSilence_ns && patience_ns > kGrace_ns) {
       complain(fmt::format("sending the rest to {}, for at most {} s (^C keeps it instead)",
-                           sender_->host(), patience_ns / 1'000'000'000));
+                           sender_->host(), patience_ns / kNsPerSecond));
       is_told = true;
     }
   }

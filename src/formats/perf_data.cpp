@@ -1,5 +1,7 @@
 #include "formats/perf_data.h"
 
+#include "base/time_units.h"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -9,7 +11,7 @@ namespace sentry_prof::formats {
 namespace {
 
 // Records that follow each other in the file are of one round of perf's, or of two: seconds.
-constexpr uint64_t kMaxDistance_ns = uint64_t{7} * 24 * 3600 * 1'000'000'000;
+constexpr uint64_t kMaxDistance_ns = uint64_t{7} * 24 * 3600 * kNsPerSecond;
 
 // From the first to the last of times each of which is near to the one before or behind it in the
 // file; of all times, if there is no such pair.

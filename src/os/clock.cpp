@@ -1,5 +1,6 @@
 #include "os/clock.h"
 
+#include "base/time_units.h"
 #include "os/file.h"
 
 #include <charconv>
@@ -15,7 +16,7 @@ namespace {
 uint64_t read_clock_ns(clockid_t clock) {
   timespec now{};
   ::clock_gettime(clock, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
 double seconds_of(const timeval& time) {

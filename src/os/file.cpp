@@ -1,5 +1,7 @@
 #include "os/file.h"
 
+#include "base/time_units.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <limits>
@@ -31,7 +33,7 @@ Result<std::shared_ptr<const FileByteSource>> FileByteSource::open(const std::st
 uint64_t FileByteSource::modified_unix_ns() const {
   struct stat status {};
   if (::fstat(fd_.get(), &status) != 0 || status.st_mtim.tv_sec < 0) return 0;
-  return static_cast<uint64_t>(status.st_mtim.tv_sec) * 1'000'000'000 +
+  return static_cast<uint64_t>(status.st_mtim.tv_sec) * kNsPerSecond +
          static_cast<uint64_t>(status.st_mtim.tv_nsec);
 }
 

@@ -1,5 +1,7 @@
 #include "sentry/rfc3339.h"
 
+#include "base/time_units.h"
+
 #include <chrono>
 
 namespace sentry_prof::sentry {
@@ -99,7 +101,7 @@ std::optional<Rfc3339Time> read_rfc3339(std::string_view text) {
 std::optional<uint64_t> parse_rfc3339(std::string_view text) {
   const std::optional<Rfc3339Time> time = read_rfc3339(text);
   if (!time || time->unix_s < 0 || time->unix_s > kLastUnix_s) return std::nullopt;
-  return static_cast<uint64_t>(time->unix_s) * 1'000'000'000 + time->ns;
+  return static_cast<uint64_t>(time->unix_s) * kNsPerSecond + time->ns;
 }
 
 }  // namespace sentry_prof::sentry

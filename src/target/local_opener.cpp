@@ -1,6 +1,7 @@
 #include "target/local_opener.h"
 
 #include "base/hex.h"
+#include "base/time_units.h"
 #include "os/errors.h"
 #include "os/fd.h"
 #include "target/image_files.h"
@@ -20,7 +21,7 @@ namespace {
 using OpenedFile = Result<std::shared_ptr<const ByteSource>>;
 
 uint64_t to_unix_ns(const struct statx_timestamp& time) {
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+  return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond + time.tv_nsec;
 }
 
 // When the file became what it is. Not st_ctime: perf links what it sampled into its cache, which

@@ -1,5 +1,6 @@
 #include "upload/clock_waiter.h"
 
+#include "base/time_units.h"
 #include "os/clock.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ bool becomes_readable(int fd, uint64_t time_out_ms) {
 uint64_t ClockWaiter::now_ns() const { return os::monotonic_ns(); }
 
 int64_t ClockWaiter::unix_now_s() const {
-  return static_cast<int64_t>(os::unix_ns() / 1'000'000'000);
+  return static_cast<int64_t>(os::unix_ns() / kNsPerSecond);
 }
 
 bool ClockWaiter::wait(uint64_t duration_ns) {

@@ -1,6 +1,8 @@
 // How long to wait before each further try: exponential, with jitter, bounded.
 #pragma once
 
+#include "base/time_units.h"
+
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -9,7 +11,7 @@ namespace sentry_prof::upload {
 
 struct RetryPolicy {
   uint32_t max_retries = 5;  // tries after the first one
-  uint64_t first_wait_ns = 1'000'000'000;
+  uint64_t first_wait_ns = kNsPerSecond;
   uint64_t longest_wait_ns = 60'000'000'000;
 };
 

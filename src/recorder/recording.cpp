@@ -1,6 +1,7 @@
 #include "recorder/recording.h"
 
 #include "base/path.h"
+#include "base/time_units.h"
 #include "os/clock.h"
 #include "recorder/executable_name.h"
 #include "recorder/mapping_facts.h"
@@ -16,7 +17,7 @@ namespace {
 // Estimating a chunk's size is cheap but not free; a sample adds at most some 20 KiB.
 constexpr uint32_t kSamplesPerSizeCheck = 256;
 // Maps of a process are read again at most after one second, then two, four ...
-constexpr uint64_t kFirstReread_ns = 1'000'000'000;
+constexpr uint64_t kFirstReread_ns = kNsPerSecond;
 constexpr size_t kMaxRereads = 4096;
 // Processes that have not been sampled since their exec. Their ends may get lost.
 constexpr size_t kMaxExecs = 4096;
@@ -41,7 +42,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       builder_(begin_ns),
       dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
       chunk_end_ns_(begin_ns + options_.chunk_ns),
-      idle_threshold_ns_(2'000'000'000 / options_.frequency_hz),
+      idle_threshold_ns_(2 * kNsPerSecond / options_.frequency_hz),
       samples_until_size_check_(kSamplesPerSizeCheck) {}
 
 void Recording::on_event(const sampling::Event& event) {
@@ -98,11 +99,9 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   }
   if (!waiting_.empty()) {
     keep_cut(waiting_.take_overdue(time_ns - std::min(time_ns, kMaxJoinAge_ns)));
-    const bool is_remembered =
+    const bool was_learnt =
         stack.is_complete() && stack.is_followed && !stack.frames.back().is_joined;
-    if (is_remembered) {
-      go_on_with_waiting(thread, memories_.of(sample.pid, sample.tid), modules);
-    }
+    if (was_learnt) settle_waiting(thread, memories_.of(sample.pid, sample.tid), modules);
   }
   cut_large_chunk(time_ns);
 }
@@ -203,24 +202,29 @@ bool Recording::keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thre
   return true;
 }
 
-// A thread's next whole walk is the last that can tell: frames that are not there any more do not
-// come back.
-void Recording::go_on_with_waiting(uint32_t chunk_thread, const unwind::WalkMemory& memory,
-                                   const unwind::ModuleMap& modules) {
+// A thread's next whole walk, which its memory has learnt, is the last that can tell: frames that
+// are not there any more do not come back.
+void Recording::settle_waiting(uint32_t chunk_thread, const unwind::WalkMemory& memory,
+                               const unwind::ModuleMap& modules) {
   for (WaitingSample& sample : waiting_.take_thread(chunk_thread)) {
-    std::span<const unwind::WalkStep> outside;
-    if (sample.map_version == modules.version()) {
-      outside = memory.beyond(sample.last_steps, unwind::kMaxFrames - sample.frames.size());
-    }
-    for (size_t i = outside.size(); i-- > 0;) {
-      unwind::WalkedFrame frame = outside[i].frame;
-      frame.is_joined = true;
-      sample.frames.push_back(key_of(frame, sample.pid, modules));
-    }
-    if (!outside.empty()) ++figures_.samples_with_joined_frames;
-    const auto end = outside.empty() ? unwind::WalkEnd::StackTruncated : unwind::WalkEnd::Root;
+    const bool is_whole =
+        sample.map_version == modules.version() && go_on_with(sample, memory, modules);
+    if (is_whole) ++figures_.samples_with_joined_frames;
+    const auto end = is_whole ? unwind::WalkEnd::Root : unwind::WalkEnd::StackTruncated;
     keep(sample.time_ns, sample.chunk_thread, end, sample.frames);
   }
+}
+
+// False, and nothing done, if the memory's walk did not come through the same frames.
+bool Recording::go_on_with(WaitingSample& sample, const unwind::WalkMemory& memory,
+                           const unwind::ModuleMap& modules) {
+  const auto outside = memory.beyond(sample.last_steps, unwind::kMaxFrames - sample.frames.size());
+  for (size_t i = outside.size(); i-- > 0;) {
+    unwind::WalkedFrame frame = outside[i].frame;
+    frame.is_joined = true;
+    sample.frames.push_back(key_of(frame, sample.pid, modules));
+  }
+  return !outside.empty();
 }
 
 void Recording::keep_cut(const std::vector<WaitingSample>& samples) {

@@ -93,8 +93,10 @@ class Recording final : public sampling::EventSink {
                            const unwind::ModuleMap& modules);
   bool keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread, const unwind::Walk& walk,
                     const unwind::ModuleMap& modules);
-  void go_on_with_waiting(uint32_t chunk_thread, const unwind::WalkMemory& memory,
-                          const unwind::ModuleMap& modules);
+  void settle_waiting(uint32_t chunk_thread, const unwind::WalkMemory& memory,
+                      const unwind::ModuleMap& modules);
+  bool go_on_with(WaitingSample& sample, const unwind::WalkMemory& memory,
+                  const unwind::ModuleMap& modules);
   void keep_cut(const std::vector<WaitingSample>& samples);
   void keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,
             std::span<const profile::FrameKey> frames);

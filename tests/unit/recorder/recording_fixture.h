@@ -1,0 +1,194 @@
+// A recording that is fed by hand: no kernel, no target, no clock.
+#pragma once
+
+#include "base/time_units.h"
+#include "recorder/recording.h"
+#include "sentry_prof/limits.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace sentry_prof::recorder_test {
+
+using namespace recorder;
+using namespace sampling;
+
+constexpr uint32_t kPid = 100;
+// Anonymous executable memory: frames are found by frame pointers, no file is opened.
+constexpr uint64_t kCode = 0x10000;
+constexpr uint64_t kCode_bytes = 0x1000;
+constexpr uint64_t kStack = 0x7000'0000;
+constexpr uint64_t kCopiedRecords = unwind::kFramesInCommon + 1;
+// PERF_REG_X86_BP, SP, IP.
+constexpr uint64_t kRegisterMask = (1 << 6) | (1 << 7) | (1 << 8);
+
+class NothingToOpen final : public target::ImageOpener {
+ public:
+  Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts&) override {
+    return fail(ErrorCode::NotFound, "no files here");
+  }
+  Result<std::shared_ptr<const ByteSource>> open_by_path(const target::MappingFacts& m) override {
+    return open(m);
+  }
+};
+
+class KeepingSink final : public ChunkSink {
+ public:
+  Result<void> write(const Profile& profile, uint32_t) override {
+    if (is_broken) return fail(ErrorCode::Io, "the disk is full");
+    profiles.push_back(profile);
+    return {};
+  }
+  std::vector<Profile> profiles;
+  bool is_broken = false;
+};
+
+struct RecordingFixture {
+  explicit RecordingFixture(uint64_t chunk_ns = 60 * kNsPerSecond, bool can_read = true) {
+    RecordingOptions options;
+    options.chunk_ns = chunk_ns;
+    options.max_chunk_json_bytes = limits::kMaxItem_bytes;
+    options.frequency_hz = 100;
+    options.register_mask = kRegisterMask;
+    options.main_pid = kPid;
+    if (can_read) {
+      options.read_memory = [this](const MemoryRequest& request, std::span<std::byte> out) {
+        return read_live(request.address.value, out);
+      };
+    }
+    recording.emplace(std::move(options), processes, images, *finisher, 1 * kNsPerSecond);
+    map_code(1 * kNsPerSecond, kCode);
+    recording->on_event({1 * kNsPerSecond, CommEvent{kPid, kPid, false, "worker"}});
+  }
+
+  void map_code(uint64_t time_ns, uint64_t begin) {
+    MapEvent map;
+    map.pid = map.tid = kPid;
+    map.begin = {begin};
+    map.size_bytes = kCode_bytes;
+    map.path = "//anon";
+    recording->on_event({time_ns, map});
+  }
+
+  // A thread interrupted at `pc`, called from kCode + 0x100 by way of the frame pointer.
+  void sample(uint64_t time_ns, uint64_t pc = kCode + 8, uint32_t tid = kPid) {
+    sample_of(kPid, time_ns, pc, tid);
+  }
+
+  void sample_of(uint32_t pid, uint64_t time_ns, uint64_t pc, uint32_t tid) {
+    const std::array<uint64_t, 3> words = {kStack, kStack, pc};
+    const std::array<uint64_t, 2> stack = {0, kCode + 0x100};
+    SampleEvent event;
+    event.pid = pid;
+    event.tid = tid;
+    event.registers = {true, false, std::as_bytes(std::span(words))};
+    event.stack = std::as_bytes(std::span(stack));
+    ++records_seen;
+    recording->on_event({time_ns, event});
+  }
+
+  // As the kernel takes it while exec has taken down the old program's memory.
+  void sample_in_exec(uint64_t time_ns, uint64_t old_pc) {
+    const std::array<uint64_t, 3> words = {kStack, kStack, old_pc};
+    SampleEvent event;
+    event.pid = event.tid = kPid;
+    event.registers = {true, false, std::as_bytes(std::span(words))};
+    ++records_seen;
+    recording->on_event({time_ns, event});
+  }
+
+  // Frame records, and the return addresses of the calls that they stand for.
+  static std::vector<uint64_t> copied_words() {
+    std::vector<uint64_t> words;
+    for (uint64_t i = 0; i < kCopiedRecords; ++i) {
+      words.insert(words.end(), {kStack + 16 * (i + 1), kCode + 0x100 + i});
+    }
+    return words;
+  }
+
+  // Interrupted in a deeper frame: the copy has kCopiedRecords frame records, and the last one
+  // leads to one that begins where it ends.
+  void cut_sample(uint64_t time_ns) { cut_sample(time_ns, kStack); }
+
+  // The same stack with all of its frames, the outermost one where the copies end.
+  void whole_deep_sample(uint64_t time_ns) {
+    const std::vector<uint64_t> short_copy = std::exchange(copy, copied_words());
+    copy.insert(copy.end(), {0, kCode + 0x200});
+    cut_sample(time_ns);
+    copy = short_copy;
+  }
+
+  // A copy that ends before what was asked for.
+  void short_sample(uint64_t time_ns) { cut_sample(time_ns, kStack, false); }
+
+  // Interrupted in a frame that is larger than the copy.
+  void cut_sample_in_large_frame(uint64_t time_ns) {
+    cut_sample(time_ns, kStack + 16 * kCopiedRecords);
+  }
+
+  void cut_sample(uint64_t time_ns, uint64_t frame_pointer, bool is_cut = true) {
+    const std::array<uint64_t, 3> words = {frame_pointer, kStack, kCode + 8};
+    SampleEvent event;
+    event.pid = event.tid = kPid;
+    event.registers = {true, false, std::as_bytes(std::span(words))};
+    event.stack = std::as_bytes(std::span(copy));
+    event.stack_is_cut = is_cut;
+    ++records_seen;
+    recording->on_event({time_ns, event});
+  }
+
+  // The process's stack is the copied one now, and goes on with `outer`.
+  void stack_goes_on_with(const std::vector<uint64_t>& outer) {
+    live_words = copy;
+    live_words.insert(live_words.end(), outer.begin(), outer.end());
+  }
+  void change_inner_half() { live_words[2 * 4 + 1] = kCode + 0x180; }
+  void change_copied_part() { live_words[2 * kCopiedRecords - 1] = kCode + 0x180; }
+
+  MemoryRead read_live(uint64_t address, std::span<std::byte> out) const {
+    const Bytes bytes = std::as_bytes(std::span(live_words));
+    const uint64_t offset = address - kStack;
+    if (offset >= bytes.size()) return {};
+    const size_t count = std::min<size_t>(out.size(), bytes.size() - offset);
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), count, out.begin());
+    return {count, read_time_ns};
+  }
+
+  void switch_thread(uint64_t time_ns, bool is_out) {
+    recording->on_event({time_ns, SwitchEvent{kPid, kPid, is_out}});
+  }
+
+  // Ends the run; the figures as Recorder puts them together.
+  RunFigures finish(uint64_t end_ns) {
+    recording->finish(end_ns);
+    while (!finisher->is_finished_within(kNsPerSecond)) continue;
+    const FinishedFigures finished = finisher->take_figures();
+    RunFigures figures;
+    figures.sample = recording->figures();
+    figures.sampler.sample_records = records_seen;
+    figures.samples_written = finished.samples_written;
+    figures.chunks_written = finished.chunks_written;
+    figures.sample.loss(Loss::ChunkTooSmall) = finished.samples_too_small;
+    figures.sample.loss(Loss::ChunkNotWritten) = finished.samples_not_written;
+    return figures;
+  }
+
+  NothingToOpen opener;
+  target::ImageStore images{opener};
+  target::ProcessTable processes{images};
+  KeepingSink sink;
+  std::unique_ptr<ChunkFinisher> finisher = std::move(*ChunkFinisher::start(sink, {0, 0}, 0));
+  std::vector<uint64_t> copy = copied_words();  // of the next cut sample
+  std::vector<uint64_t> live_words;             // the process's stack now, from kStack on
+  uint64_t read_time_ns = 0;
+  std::optional<Recording> recording;
+  uint64_t records_seen = 0;
+};
+
+}  // namespace sentry_prof::recorder_test

@@ -12,6 +12,7 @@
 #include "cli/upload_options.h"
 #include "cli/validate_command.h"
 #include "cli/validate_options.h"
+#include "os/heap.h"
 #include "os/standard_streams.h"
 #include "sentry_prof/result.h"
 
@@ -237,6 +238,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace sentry_prof::cli;
   sentry_prof::os::ensure_standard_fds();
+  sentry_prof::os::give_back_large_blocks();
   if (::getauxval(AT_SECURE) != 0 && ::getuid() != ::geteuid()) {
     complain("must not be installed setuid; use sudo, or give it CAP_PERFMON");
     return kOwnFailure;

@@ -21,6 +21,10 @@ constexpr uint64_t kThread_bytes = 160;
 // Everything that is there once.
 constexpr uint64_t kRest_bytes = 16 * 1024;
 
+// Stacks of 40 frames at 400 Hz for a minute; more are moved, as in any vector. 4 MiB of address
+// space: pages of it take memory once they are written.
+constexpr size_t kFrameIndicesAtOnce = 1u << 20;
+
 uint64_t decimal_digits(uint64_t value) {
   uint64_t digits = 1;
   for (; value >= 10; value /= 10) ++digits;
@@ -45,7 +49,12 @@ bool RawChunk::can_be_valid() const {
 
 ChunkBuilder::ChunkBuilder(uint64_t begin_ns)
     : hash_seed_(random_hash_seed()), stack_table_(hash_seed_) {
+  begin(begin_ns);
+}
+
+void ChunkBuilder::begin(uint64_t begin_ns) {
   chunk_.begin_ns = begin_ns;
+  chunk_.stack_frame_indices.reserve(kFrameIndicesAtOnce);
 }
 
 uint32_t ChunkBuilder::thread(uint32_t pid, uint32_t tid, uint32_t generation) {
@@ -92,7 +101,7 @@ RawChunk ChunkBuilder::finish(uint64_t end_ns) {
   std::stable_sort(done.samples.begin(), done.samples.end(), is_earlier);
   done.end_ns = std::max(end_ns, done.begin_ns);
   if (!done.samples.empty()) done.end_ns = std::max(done.end_ns, done.samples.back().time_ns);
-  chunk_.begin_ns = end_ns;
+  begin(end_ns);
   frame_table_ = {};
   stack_table_.clear();
   thread_table_ = {};

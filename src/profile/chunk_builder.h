@@ -82,6 +82,7 @@ class ChunkBuilder {
   RawChunk finish(uint64_t end_ns);
 
  private:
+  void begin(uint64_t begin_ns);
   uint32_t frame_index(const FrameKey& frame);
   StackList stacks() { return {chunk_.stack_frame_indices, chunk_.stack_begin}; }
   uint64_t hash_of_frame(const FrameKey& frame) const;

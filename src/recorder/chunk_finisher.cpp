@@ -124,14 +124,18 @@ void ChunkFinisher::process(ChunkJob job) {
     return;
   }
   try {
-    SymbolFrameNames names(std::move(job.images));
-    write(profile::finish_chunk(std::move(job.chunk), job.session, clock_, job.main_pid, names,
-                                placer_),
-          samples, markers);
+    write(finish(std::move(job)), samples, markers);
   } catch (const std::bad_alloc&) {
     figures_.samples_not_written += samples;
     note_error("out of memory while finishing a chunk");
   }
+}
+
+// What was read to name the frames is given back before the profile is written.
+Profile ChunkFinisher::finish(ChunkJob job) {
+  SymbolFrameNames names(std::move(job.images));
+  return profile::finish_chunk(std::move(job.chunk), job.session, clock_, job.main_pid, names,
+                               placer_);
 }
 
 void ChunkFinisher::write(const Profile& profile, uint64_t samples, uint64_t markers) {

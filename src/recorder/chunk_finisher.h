@@ -71,6 +71,7 @@ class ChunkFinisher {
   void write(const Profile& profile, uint64_t samples, uint64_t markers);
   void note_error(const std::string& message);
   void process(ChunkJob job);
+  Profile finish(ChunkJob job);
   void count_leaves(const Profile& profile);
   void sort_hottest();
 

@@ -45,7 +45,7 @@ class ByteReader {
   int32_t i32() { return static_cast<int32_t>(u32()); }
   int64_t i64() { return static_cast<int64_t>(u64()); }
 
-  // DWARF 5, section 7.6. Fails on values that do not fit into 64 bits.
+  // DWARF 5, section 7.6. Fails on values that do not fit into 64 bits, and behind ten bytes.
   uint64_t uleb128();
   int64_t sleb128();
 

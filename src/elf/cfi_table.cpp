@@ -4,6 +4,7 @@
 #include "elf/frame_section.h"
 #include "elf/function_starts.h"
 
+#include <optional>
 #include <utility>
 
 namespace sentry_prof::elf {
@@ -32,16 +33,19 @@ struct CfiTable::Impl {
   // Where _start does have an FDE, what follows it is another function.
   bool is_start_code(LinkAddress pc) {
     const LinkAddress entry = sections->entry;
-    const bool is_near =
-        entry.value != 0 && pc >= entry && pc.value - entry.value < kStartCodeBytes;
-    Row row;
-    return is_near && eh_frame.row_at(entry.value, row) == RowStatus::NoCfi &&
-           debug_frame.row_at(entry.value, row) == RowStatus::NoCfi;
+    if (entry.value == 0 || pc < entry || pc.value - entry.value >= kStartCodeBytes) return false;
+    if (!entry_has_no_fde) {
+      Row row;
+      entry_has_no_fde = eh_frame.row_at(entry.value, row) == RowStatus::NoCfi &&
+                         debug_frame.row_at(entry.value, row) == RowStatus::NoCfi;
+    }
+    return *entry_has_no_fde;
   }
 
   std::shared_ptr<const CfiSections> sections;
   FrameLookup eh_frame;
   FrameLookup debug_frame;
+  std::optional<bool> entry_has_no_fde;  // asked once: its program may be long
 };
 
 CfiTable::CfiTable(CfiSections sections) : impl_(std::make_unique<Impl>(std::move(sections))) {}

@@ -48,7 +48,7 @@ CallSite CallSites::before(const Module& module, uint64_t runtime_pc, uint32_t& 
   const std::optional<uint64_t> key =
       RuleCache::key_of(module.image, to_link({runtime_pc}, module.bias));
   if (!key) return {};
-  Place& place = places_[((*key * 0x9E3779B97F4A7C15u) >> 32) % places_.size()];
+  Place& place = places_[RuleCache::spread(*key) >> kIndexShift];
   if (place.key != *key) {
     work += kReadCodeWork;
     place = {*key, read_site(module, runtime_pc)};

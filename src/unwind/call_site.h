@@ -46,7 +46,8 @@ class CallSites {
     CallSite site;
   };
   static_assert(sizeof(Place) == 16);
-  std::array<Place, 512> places_{};
+  static constexpr unsigned kIndexBits = 9, kIndexShift = 64 - kIndexBits;
+  std::array<Place, size_t{1} << kIndexBits> places_{};
 };
 
 }  // namespace sentry_prof::unwind

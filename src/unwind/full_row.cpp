@@ -157,8 +157,11 @@ class RowEvaluator {
   Value load(unsigned reg, uint64_t address) const {
     Value loaded;
     if (stack_.read_u64({address}, loaded.value)) return loaded;
-    const uint64_t sp = callee_.registers.get(arch_registers(arch_).stack_pointer);
-    if (callee_.is_leaf && is_in_red_zone(address, sp)) return known(reg);
+    const ArchRegisters names = arch_registers(arch_);
+    const uint64_t sp = callee_.registers.get(names.stack_pointer);
+    // Popped already. A return address that is popped is the pc: not this function's any more.
+    const bool may_be_popped = callee_.is_leaf && reg != names.program_counter;
+    if (may_be_popped && is_in_red_zone(address, sp)) return known(reg);
     return {.outcome = RowOutcome::BadMemory, .failed_address = {address}};
   }
 

@@ -1,11 +1,12 @@
 #include "unwind/rule_cache.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace sentry_prof::unwind {
 
 RuleCache::RuleCache(size_t size_bytes) {
-  // The lower 32 bits of the hash choose the set, far more than any sensible size needs.
+  // Far more than any sensible size needs.
   constexpr size_t kMaxSets = size_t{1} << 24;
   const size_t wanted = std::bit_floor(size_bytes / sizeof(Set));
   if (wanted == 0) return;
@@ -17,6 +18,7 @@ RuleCache::RuleCache(size_t size_bytes) {
   size_t space_bytes = (count + 1) * sizeof(Set);
   sets_ = static_cast<Set*>(std::align(sizeof(Set), count * sizeof(Set), aligned, space_bytes));
   set_count_ = count;
+  index_shift_ = 64 - std::max(std::countr_zero(count), 1);
 }
 
 void RuleCache::insert(uint64_t key, CompactRule rule) {

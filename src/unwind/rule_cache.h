@@ -36,6 +36,9 @@ class RuleCache {
     return (uint64_t{image + 1} << kAddressBits) | pc.value;  // never 0, which marks a free slot
   }
 
+  // Fibonacci hashing: the highest bits of the product depend on all bits of the key.
+  static uint64_t spread(uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
+
   // Null if the key is not cached. Valid until the next insert or find.
   const CompactRule* find(uint64_t key);
 
@@ -62,15 +65,12 @@ class RuleCache {
     void operator()(void* memory) const { std::free(memory); }
   };
 
-  Set& set_of(uint64_t key) {
-    // Fibonacci hashing: the upper bits of the product depend on all bits of the key.
-    const uint64_t mixed = (key * 0x9E3779B97F4A7C15u) >> 32;
-    return sets_[mixed & (set_count_ - 1)];
-  }
+  Set& set_of(uint64_t key) { return sets_[spread(key) >> index_shift_ & (set_count_ - 1)]; }
 
   std::unique_ptr<void, Free> memory_;
   Set* sets_ = nullptr;  // in memory_, aligned to a cache line
   size_t set_count_ = 0;
+  unsigned index_shift_ = 63;  // leaves as many bits as number the sets, one at least
   uint64_t hits_ = 0;
   uint64_t misses_ = 0;
 };

@@ -11,7 +11,7 @@ Unwinder::Unwinder(Arch arch, size_t cache_bytes)
       cache_(cache_bytes),
       call_sites_(std::make_unique<CallSites>()),
       frames_(std::make_unique<std::array<WalkedFrame, kMaxFrames>>()) {
-  steps_.reserve(kMaxRememberedSteps);
+  steps_.reserve(2 * kMaxRememberedSteps);
 }
 
 Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
@@ -33,7 +33,13 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
   // Perhaps an inner frame saved the register that was missing: once more, with all of them.
   if (walk.end == WalkEnd::UnknownRegister) {
     ++stats_.restarts;
+    const size_t frames = walk.frames_walked();
     walk = run(Mode::Full);
+    // Its rows cost more: what was left of the work may have brought it less far.
+    if (walk.frames_walked() < frames) {
+      work_left = kMaxWork;
+      walk = run(Mode::Fast);
+    }
   }
   walk.is_followed = steps_are_followed_ = trail.is_followed();
   kept_ = trail.kept();

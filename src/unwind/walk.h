@@ -37,7 +37,8 @@ std::string_view name_of(WalkEnd end);
 
 // Borrowed from the Unwinder; valid until its next walk.
 struct Walk {
-  std::span<const WalkedFrame> frames;  // leaf first; empty only if the leaf pc is unmapped
+  std::span<const WalkedFrame>
+      frames;  // leaf first; empty only if the leaf pc is unmapped or not known
   WalkEnd end = WalkEnd::UnmappedPc;
   RuntimeAddress missing;  // of StackTruncated: the word that was not copied
   // With a memory: the steps behind the last row that took all registers, innermost first, without
@@ -69,7 +70,8 @@ inline size_t Walk::number_of(size_t index) const {
 // What one walk may cost beyond the steps from frame to frame: bytes of CFI programs that it runs,
 // steps of expressions, instructions and pieces of code that it reads, some 2 ms. A first walk of
 // real programs takes below 20,000; the longest real CFI program has 60,755 bytes (CfiLimits). Then
-// it ends: Unsupported.
+// it ends: Unsupported. A walk that had to be done again over all registers, and came less far, is
+// done a third time.
 inline constexpr uint32_t kMaxWork = 1u << 19;
 
 struct UnwinderStats {
@@ -81,16 +83,16 @@ struct UnwinderStats {
 };
 
 // Not thread-safe; one per recording thread. Memory: the rule cache (fixed) plus kMaxFrames frames
-// and as many steps, of which the deepest stack so far has touched its part.
+// and twice as many steps, of which the deepest stack so far has touched its part.
 class Unwinder {
  public:
   explicit Unwinder(Arch arch, size_t cache_bytes = kDefaultRuleCache_bytes);
 
   // Never reads outside `stack`, ends after kMaxWalkedFrames or kMaxWork at the latest. Allocates
-  // nothing itself; an image's CfiSource may when it is first asked. A failing walk yields its good
-  // part. `registers` must know pc, sp and, for frames that use them, fp and the link register.
-  // `memory` is what is known of the thread from its last walk, and makes the walk faster, never
-  // other; null: nothing.
+  // nothing itself but what `memory` grows by; an image's CfiSource may when it is first asked. A
+  // failing walk yields its good part. `registers` must know pc, sp and, for frames that use them,
+  // fp and the link register. `memory` is what is known of the thread from its last walk, and makes
+  // the walk faster, never other; null: nothing.
   Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory* memory = nullptr) {
     const Walk result = walk(registers, stack, modules, memory, AtEndOfCopy::Ends);

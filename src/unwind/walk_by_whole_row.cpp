@@ -22,7 +22,9 @@ Step Walker::step_by_whole_row(LinkAddress pc) {
   if (!spend(row.work)) return ends(WalkEnd::Unsupported);
   if (!cursor_.sp_is_known) {
     const CompactRule rule = compact_rule_of(row, names_);
-    if (rule.kind == CompactKind::CfaFromSp) return step_by_rule(pc, rule);
+    const bool is_from_sp =
+        rule.kind == CompactKind::CfaFromSp || rule.kind == CompactKind::CfaFarFromSp;
+    if (is_from_sp) return step_by_rule(pc, rule);
   }
   return step_over(row);
 }

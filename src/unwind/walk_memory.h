@@ -22,6 +22,7 @@ struct FrameState {
   uint64_t fp = 0;
   bool fp_is_known = false;
   bool sp_is_known = true;
+  bool came_by_frame_pointer = false;  // somewhere on the way: what is behind may be no frame
 
   bool operator==(const FrameState&) const = default;
 };

@@ -148,7 +148,8 @@ class Walker {
             .sp = cursor_.sp,
             .fp = cursor_.fp_is_known ? cursor_.fp : 0,
             .fp_is_known = cursor_.fp_is_known,
-            .sp_is_known = cursor_.sp_is_known};
+            .sp_is_known = cursor_.sp_is_known,
+            .came_by_frame_pointer = went_by_frame_pointer_};
   }
 
   // Whether the thread's last walk came through the frame at the cursor, and nothing has changed
@@ -240,6 +241,7 @@ class Walker {
       case CompactKind::CfaFarFromSp: {
         const uint64_t cfa = cursor_.sp + rule.far_cfa_bytes();
         rule.return_address_words = -1;
+        if (!cursor_.sp_is_known) return step_from_frame_record(rule);
         return step_from_cfa(rule, cfa);
       }
       case CompactKind::LinkFromSp:

@@ -157,7 +157,8 @@ class Reader {
     result_.rm = (mod_rm & 7u) + (result_.rex_b ? 8 : 0);
     // Of control and debug registers, it has no memory operand whatever it says.
     const bool is_of_kernel = result_.map == X86Map::Escape0F && (result_.opcode & 0xfc) == 0x20;
-    reader_.skip(is_of_kernel && !result_.is_vector ? 1 : x86_operand_bytes(operand));
+    if (is_of_kernel && !result_.is_vector) result_.mod = 3;
+    reader_.skip(result_.is_register() ? 1 : x86_operand_bytes(operand));
     if (reader_.ok() && !result_.is_register()) read_memory_operand(operand);
   }
 

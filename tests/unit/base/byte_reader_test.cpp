@@ -3,6 +3,7 @@
 #include "support/catch2.h"
 
 #include <array>
+#include <span>
 
 using sentry_prof::ByteReader;
 
@@ -38,13 +39,25 @@ TEST_CASE("ByteReader reads LEB128 as DWARF 5 tables 7.8 and 7.9 show it") {
   CHECK(ByteReader(bytes(0xff, 0x00)).sleb128() == 127);
   CHECK(ByteReader(bytes(0x81, 0x7f)).sleb128() == -127);
   CHECK(ByteReader(bytes(0x80, 0x7f)).sleb128() == -128);
+  CHECK(ByteReader(bytes(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f)).sleb128() ==
+        INT64_MIN);
 }
 
-TEST_CASE("ByteReader refuses an ULEB128 that does not fit into 64 bits") {
-  const auto data = bytes(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02);
-  ByteReader reader(data);
-  reader.uleb128();
-  CHECK_FALSE(reader.ok());
+TEST_CASE("ByteReader refuses a LEB128 that does not fit into 64 bits, or is padded too far") {
+  const auto too_large = bytes(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02);
+  const auto padded = bytes(0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00);
+  CHECK(ByteReader(padded).uleb128() == 1);
+  CHECK(ByteReader(padded).sleb128() == 1);
+  const auto padded_farther =
+      bytes(0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00);
+  for (const std::span<const std::byte> data :
+       {std::span<const std::byte>(too_large), std::span<const std::byte>(padded_farther)}) {
+    ByteReader as_unsigned(data), as_signed(data);
+    as_unsigned.uleb128();
+    CHECK_FALSE(as_unsigned.ok());
+    as_signed.sleb128();
+    CHECK_FALSE(as_signed.ok());
+  }
 }
 
 TEST_CASE("ByteReader takes a C string only if its NUL is there") {

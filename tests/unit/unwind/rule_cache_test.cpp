@@ -2,6 +2,8 @@
 
 #include "support/catch2.h"
 
+#include <vector>
+
 using namespace sentry_prof;
 using namespace sentry_prof::unwind;
 
@@ -49,6 +51,17 @@ TEST_CASE("RuleCache of one set drops the least recently used of four") {
     REQUIRE(cache.find(key(kept)) != nullptr);
     CHECK(*cache.find(key(kept)) == rule(static_cast<int16_t>(kept)));
   }
+}
+
+TEST_CASE("RuleCache spreads what differs in the image or in how exact it is only") {
+  RuleCache cache(kDefaultRuleCache_bytes);
+  std::vector<uint64_t> keys;
+  for (const ImageId image : {1u, 33u, 65u, 97u, 129u}) {
+    const uint64_t key = *RuleCache::key_of(image, {0x1000});
+    keys.insert(keys.end(), {key, key | RuleCache::kExactPc});
+  }
+  for (const uint64_t key : keys) cache.insert(key, rule(1));
+  for (const uint64_t key : keys) CHECK(cache.find(key) != nullptr);
 }
 
 TEST_CASE("RuleCache stays within its bytes and still works when it is too small for one set") {

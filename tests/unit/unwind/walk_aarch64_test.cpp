@@ -204,6 +204,16 @@ TEST_CASE("behind a frame pointer a row that goes by it needs no stack pointer, 
   CHECK(pcs(walk) == Pcs{0x20010, 0x6050, 0x4050});
 }
 
+TEST_CASE("behind a frame pointer a caller with a large array is walked by its record, too") {
+  ArmWorld w;
+  constexpr int64_t kArray = 1 << 20;
+  w.cfi.add(0x5000, 0x5100, saving(saving(leaf_row(kArray), kFp, -16), kLr, -8));
+  const FakeStack stack(0x7000, {0x7020, 0x5050, 0, 0, /*0x7020*/ 0, 0x4050, 0, 0, 0, 0});
+  const Walk walk = w.walk(0x20010, 0, 0x7000, stack);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{0x20010, 0x5050, 0x4050});
+}
+
 TEST_CASE("the walk with all registers takes the record behind a frame pointer as well") {
   ArmWorld w;
   // 0x5000 needs x19, which 0x6000 has saved: not known in the fast walk.

@@ -237,6 +237,21 @@ TEST_CASE("a pointer to a function where a frame pointer leads is no root") {
   CHECK(pcs(walk) == Pcs{kLeaf, 0x3000});
 }
 
+TEST_CASE(
+    "what was a root by unwind tables alone is not remembered as one behind a frame pointer") {
+  World w;
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+  w.cfi.add(0x3000, 0x3100, row_with_cfa(kRsp, 8));
+  w.code.put(0x2ff9, {0x66, 0x0f, 0x1f, 0x44, 0, 0, 0xf4});  // nothing calls from there
+  const FakeStack stack(0x7000, {/*fp*/ 5, at(kCaller), 0, at(0x3000), 0, 0});
+  WalkMemory memory;
+  const auto walk = [&](uint64_t pc, uint64_t fp) {
+    return w.unwinder.walk(registers_at(at(pc), 0x7000, fp), stack, w.modules, &memory);
+  };
+  CHECK(end_of(walk(0x2010, 5)) == "root");
+  CHECK(end_of(walk(kLeaf, 0x7000)) == "no_unwind_info");
+}
+
 TEST_CASE("behind a call that does not return, another function may begin") {
   World w;
   w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));

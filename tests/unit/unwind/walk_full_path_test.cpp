@@ -181,6 +181,16 @@ TEST_CASE("a rule that fails for a register that nobody needs does not end the w
         "root");
 }
 
+TEST_CASE("a leaf is not its own caller where its return address is said to be popped") {
+  World w;
+  Row row = row_with_cfa(kRsp, 0);
+  row.rules[kRsp] = {.kind = RuleKind::ValCfaOffset, .offset = 8};
+  w.cfi.add(0x1000, 0x1100, row);
+  const Walk walk = w.walk(registers_at(at(0x1010), 0x7000, 0), FakeStack(0x7000, {at(0x4050)}));
+  CHECK(end_of(walk) == "bad_memory");
+  CHECK(pcs(walk) == Pcs{0x1010});
+}
+
 TEST_CASE("a register of the leaf that is popped already keeps its value over all registers") {
   World w;
   w.cfi.add(0x1000, 0x1100, saving(row_with_cfa(kRsp, 8), kRbx, -16));

@@ -429,7 +429,10 @@ TEST_CASE("a REX that another prefix stands behind says nothing") {
 
 TEST_CASE("registers of the kernel have no memory operand") {
   check_has_no_effect({0x0f, 0x20, 0xc0});  // mov %cr0,%rax
-  check_has_no_effect({0x0f, 0x23, 0x87});  // mov %rdi,%db0, whatever its upper bits say
+  // Whatever its upper bits say: not even a SIB byte or a displacement follows.
+  for (const int mod_rm : {0x87, 0x04, 0x44, 0x84, 0x05}) {
+    check_has_no_effect({0x0f, 0x23, mod_rm});  // mov %rdi,%db0 and the like
+  }
 }
 
 TEST_CASE("no instruction is longer than 15 bytes") {

@@ -3,7 +3,6 @@
 #include "elf/cfi_search_table.h"
 #include "elf/cfi_table.h"
 #include "elf/frame_section.h"
-#include "elf/packed_section.h"
 
 #include <algorithm>
 #include <array>
@@ -21,18 +20,13 @@ namespace {
 constexpr uint64_t kMaxSectionBytes = uint64_t{64} << 20;
 
 // What the file holds of the segment at and behind `address`.
-std::optional<Section> rest_of_segment(const ByteSource& file, const Layout& layout,
-                                       uint64_t address) {
-  for (const Segment& segment : layout.segments) {
-    const uint64_t inside = address - segment.vaddr.value;
-    if (address < segment.vaddr.value || inside >= segment.file_bytes) continue;
-    uint64_t offset = 0;
-    if (!checked_add(segment.file_offset, inside, offset)) continue;
-    if (offset >= file.size_bytes()) continue;
-    const uint64_t size = std::min(segment.file_bytes - inside, file.size_bytes() - offset);
-    return Section{.address = {address}, .file_offset = offset, .size_bytes = size};
-  }
-  return std::nullopt;
+std::optional<Section> rest_of_segment(const Layout& layout, uint64_t address) {
+  const Segment* segment = layout.segment_with({address}, 1, Layout::Which::Any);
+  if (segment == nullptr) return std::nullopt;
+  const uint64_t offset = segment->offset_of({address});
+  return Section{.address = {address},
+                 .file_offset = offset,
+                 .size_bytes = segment->file_offset + segment->file_bytes - offset};
 }
 
 // How far the chain of entries goes: to the end, to the first thing that is no entry or, if so
@@ -57,25 +51,25 @@ class SectionReader {
     if (layout.text) result_.text = layout.text->address;
   }
 
-  Result<CfiSections> run_for_debug_frame() {
+  Result<CfiSections> run_for_debug_frame(Expansion& expansion) {
     result_.entry = {};
     auto copied = put(result_.debug_frame, layout_.debug_frame || !layout_.packed_debug_frame
                                                ? copy_if_there(layout_.debug_frame, ".debug_frame")
-                                               : unpack(*layout_.packed_debug_frame));
+                                               : unpack(*layout_.packed_debug_frame, expansion));
     if (!copied) return tl::unexpected(std::move(copied.error()));
     return std::move(result_);
   }
 
   Result<CfiSections> run() {
-    auto copied = put(result_.eh_frame_hdr, copy_if_there(layout_.eh_frame_hdr, ".eh_frame_hdr"));
-    if (copied) {
-      copied = put(result_.eh_frame,
-                   layout_.eh_frame ? copy(*layout_.eh_frame, ".eh_frame") : find_eh_frame());
-    }
-    if (copied) {
-      copied = put(result_.debug_frame, copy_if_there(layout_.debug_frame, ".debug_frame"));
-    }
-    if (!copied) return tl::unexpected(std::move(copied.error()));
+    auto table = put(result_.eh_frame_hdr, copy_if_there(layout_.eh_frame_hdr, ".eh_frame_hdr"));
+    auto frames = put(result_.eh_frame,
+                      layout_.eh_frame ? copy(*layout_.eh_frame, ".eh_frame") : find_eh_frame());
+    if (!frames) return tl::unexpected(std::move(frames.error()));
+    auto debug = put(result_.debug_frame, copy_if_there(layout_.debug_frame, ".debug_frame"));
+    const Result<void>& failed = table ? debug : table;
+    if (failed) return std::move(result_);
+    if (result_.eh_frame.bytes.empty()) return tl::unexpected(failed.error());
+    result_.problem = failed.error().message;
     return std::move(result_);
   }
 
@@ -111,8 +105,8 @@ class SectionReader {
     return section ? copy(*section, name) : CfiSection{};
   }
 
-  Result<CfiSection> unpack(const PackedSection& packed) const {
-    auto bytes = unpack_section(file_, layout_, packed, static_cast<size_t>(size_limit()));
+  Result<CfiSection> unpack(const PackedSection& packed, Expansion& expansion) const {
+    auto bytes = unpack_section(file_, layout_, packed, expansion);
     if (!bytes) return tl::unexpected(std::move(bytes.error()));
     return CfiSection{packed.section.address, std::move(*bytes)};
   }
@@ -123,7 +117,7 @@ class SectionReader {
     const FrameSection header = frame_section(result_, result_.eh_frame_hdr);
     const std::optional<uint64_t> address = eh_frame_address(header);
     if (!address) return CfiSection{};
-    const std::optional<Section> whole = rest_of_segment(file_, layout_, *address);
+    const std::optional<Section> whole = rest_of_segment(layout_, *address);
     if (!whole) return CfiSection{};
     Result<CfiSection> section = copy_by_table(*whole, header);
     if (!section) return section;
@@ -178,8 +172,8 @@ Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layo
 }
 
 Result<CfiSections> read_debug_frame(const ByteSource& file, const Layout& layout,
-                                     uint64_t max_bytes) {
-  return SectionReader(file, layout, max_bytes).run_for_debug_frame();
+                                     Expansion& expansion) {
+  return SectionReader(file, layout, expansion.max_bytes).run_for_debug_frame(expansion);
 }
 
 }  // namespace sentry_prof::elf

@@ -38,15 +38,10 @@ DynamicTags read_tags(const ByteSource& file, const Layout& layout, const Sectio
 
 // `size_bytes` of the file that are loaded at `address`.
 std::optional<Section> loaded_range(const Layout& layout, uint64_t address, uint64_t size_bytes) {
-  for (const Segment& segment : layout.segments) {
-    const uint64_t delta = address - segment.vaddr.value;
-    if (address < segment.vaddr.value || size_bytes == 0 ||
-        !range_fits(delta, size_bytes, segment.file_bytes)) {
-      continue;
-    }
-    return Section{{address}, segment.file_offset + delta, size_bytes};
-  }
-  return std::nullopt;
+  if (size_bytes == 0) return std::nullopt;
+  const Segment* segment = layout.segment_with({address}, size_bytes, Layout::Which::Any);
+  if (segment == nullptr) return std::nullopt;
+  return Section{{address}, segment->offset_of({address}), size_bytes};
 }
 
 std::vector<std::byte> read_loaded(const ByteSource& file, const Layout& layout, uint64_t address,

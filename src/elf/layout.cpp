@@ -95,6 +95,21 @@ constexpr uint32_t kMips64Flags = 0x2000 | 0x4000;
 
 }  // namespace
 
+const Segment* Layout::segment_with(LinkAddress address, uint64_t size_bytes, Which which) const {
+  const auto found = std::ranges::find_if(segments, [&](const Segment& segment) {
+    return address >= segment.vaddr &&
+           range_fits(address.value - segment.vaddr.value, size_bytes, segment.file_bytes) &&
+           (which == Which::Any || segment.is_executable);
+  });
+  return found == segments.end() ? nullptr : &*found;
+}
+
+bool read_code(const ByteSource& file, const Layout& layout, LinkAddress address,
+               std::span<std::byte> out) {
+  const Segment* segment = layout.segment_with(address, out.size(), Layout::Which::Executable);
+  return segment != nullptr && file.read_at(segment->offset_of(address), out);
+}
+
 LinkAddress Layout::first_vaddr() const {
   return segments.empty() ? LinkAddress{} : segments.front().vaddr;
 }

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct Segment {  // PT_LOAD
   uint64_t file_bytes = 0;
   uint64_t memory_bytes = 0;
   bool is_executable = false;
+
+  // In the file, of an address that it holds.
+  uint64_t offset_of(LinkAddress address) const {
+    return file_offset + (address.value - vaddr.value);
+  }
 };
 
 struct Section {
@@ -63,6 +69,11 @@ struct Layout {
   std::optional<Section> gnu_debugdata;  // an ELF file in xz with what was stripped: MiniDebugInfo
   std::optional<SymbolSection> symtab, dynsym;
 
+  // The first segment whose part of the file holds the `size_bytes` at `address`, if need be of the
+  // executable ones only. Null if none does.
+  enum class Which : uint8_t { Any, Executable };
+  const Segment* segment_with(LinkAddress address, uint64_t size_bytes, Which which) const;
+
   // p_vaddr of the first PT_LOAD, not page-rounded: symbolic's "load address". 0 without segments.
   LinkAddress first_vaddr() const;
   // Bytes from there to the end of the last PT_LOAD.
@@ -74,6 +85,11 @@ struct Layout {
 // out, a segment whose contents are cut off is shortened (its address and memory size stay).
 // Section headers are optional, as they are for the kernel. Malformed, Unsupported, LimitExceeded.
 Result<Layout> read_layout(const ByteSource& file);
+
+// The code at `address`, out.size() bytes of one executable segment. False if there is none, or it
+// cannot be read.
+bool read_code(const ByteSource& file, const Layout& layout, LinkAddress address,
+               std::span<std::byte> out);
 
 // The bias of a mapping of `size_bytes` at `begin` from `file_offset`; none if no PT_LOAD of the
 // file can have been mapped so. Where two segments share a page of the file, the mapping is taken

@@ -1,10 +1,14 @@
 #include "elf/signal_return.h"
 
-#include "base/byte_reader.h"
-#include "base/checked.h"
+#include "unwind/code_source.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include <elf.h>
 
@@ -12,41 +16,83 @@ namespace sentry_prof::elf {
 
 namespace {
 
-constexpr uint64_t kInstructionBytes = 4;
-constexpr uint32_t kMovX8RtSigreturn = 0xd2801168;
-constexpr uint32_t kSvc0 = 0xd4000001;
+// The instructions, and where the second begins.
+struct Call {
+  std::string_view code;
+  uint64_t second = 0;
+};
 
-// Where the handler returns to, sp points at the kernel's struct rt_sigframe (arch/arm64/kernel/
-// signal.c): 128 bytes of siginfo and a struct ucontext (uapi/asm/ucontext.h), whose machine
-// context begins 176 bytes in: fault_address, regs[31], sp, pc (uapi/asm/sigcontext.h).
-constexpr int64_t kRegistersOffset = 128 + 176 + 8;
-constexpr unsigned kStackPointer = 31, kProgramCounter = 32;  // in the order of sigcontext, too
+struct Machine {
+  std::initializer_list<Call> calls;
+  unsigned stack_pointer = 0;  // DWARF numbers
+  unsigned program_counter = 0;
+};
 
-std::optional<uint32_t> instruction_at(const ByteSource& file, const Layout& layout,
-                                       uint64_t address) {
-  for (const Segment& segment : layout.segments) {
-    const uint64_t inside = address - segment.vaddr.value;
-    if (!segment.is_executable || address < segment.vaddr.value) continue;
-    if (inside >= segment.file_bytes || segment.file_bytes - inside < kInstructionBytes) continue;
-    std::array<std::byte, kInstructionBytes> bytes{};
-    uint64_t offset = 0;
-    if (!checked_add(segment.file_offset, inside, offset)) continue;
-    if (file.read_at(offset, bytes)) return ByteReader(bytes).u32();
+using namespace std::string_view_literals;
+
+const Machine kAarch64{.calls = {{"\x68\x11\x80\xd2\x01\x00\x00\xd4"sv, 4}},
+                       .stack_pointer = 31,
+                       .program_counter = 32};
+const Machine kX86_64{
+    .calls = {{"\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05"sv, 7}, {"\xb8\x0f\x00\x00\x00\x0f\x05"sv, 5}},
+    .stack_pointer = 7,
+    .program_counter = 16};
+constexpr size_t kLongestCall_bytes = 9;
+
+// The handler has returned: the stack pointer is at the kernel's struct rt_sigframe, or the rest of
+// it.
+
+// struct rt_sigframe (arch/arm64/kernel/signal.c): 128 bytes of siginfo and a struct ucontext
+// (uapi/asm/ucontext.h), whose machine context begins 176 bytes in: fault_address, regs[31], sp, pc
+// (uapi/asm/sigcontext.h), in DWARF's order.
+void save_registers_of_aarch64(unwind::Row& row) {
+  constexpr int64_t kRegistersOffset = 128 + 176 + 8;
+  for (unsigned reg = 0; reg <= kAarch64.program_counter; ++reg) {
+    row.rules[reg] = {.kind = unwind::RuleKind::AtCfaOffset,
+                      .offset = kRegistersOffset + int64_t{8} * reg};
   }
-  return std::nullopt;
 }
 
-bool is_signal_return(const ByteSource& file, const Layout& layout, uint64_t address) {
-  return instruction_at(file, layout, address) == kMovX8RtSigreturn &&
-         instruction_at(file, layout, address + kInstructionBytes) == kSvc0;
+// struct rt_sigframe (arch/x86/include/asm/sigframe.h): the address that the handler returned to,
+// and a struct ucontext, whose machine context begins 40 bytes in (struct sigcontext_64).
+void save_registers_of_x86_64(unwind::Row& row) {
+  constexpr int64_t kRegistersOffset = 40;
+  // r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip
+  constexpr std::array<uint8_t, 17> kInOrder = {8, 9, 10, 11, 12, 13, 14, 15, 5,
+                                                4, 6, 3,  1,  0,  2,  7,  16};
+  for (size_t i = 0; i < kInOrder.size(); ++i) {
+    row.rules[kInOrder[i]] = {.kind = unwind::RuleKind::AtCfaOffset,
+                              .offset = kRegistersOffset + static_cast<int64_t>(8 * i)};
+  }
 }
 
-// The first of the two instructions. A return address is that of the first, less one.
-std::optional<uint64_t> first_instruction(const ByteSource& file, const Layout& layout,
-                                          uint64_t pc) {
-  const uint64_t aligned = (pc + 1) & ~(kInstructionBytes - 1);
-  for (const uint64_t begin : {aligned, aligned - kInstructionBytes}) {
-    if (is_signal_return(file, layout, begin)) return begin;
+const Machine* machine_of(const Layout& layout) {
+  if (layout.order != std::endian::little) return nullptr;
+  if (layout.machine == EM_AARCH64) return &kAarch64;
+  return layout.machine == EM_X86_64 ? &kX86_64 : nullptr;
+}
+
+bool is_there(const ByteSource& file, const Layout& layout, uint64_t address,
+              std::string_view code) {
+  std::array<char, kLongestCall_bytes> bytes;
+  const auto found = std::span(bytes).first(code.size());
+  return read_code(file, layout, {address}, std::as_writable_bytes(found)) &&
+         std::ranges::equal(found, code);
+}
+
+struct Place {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+// A return address is that of the first instruction, less one.
+std::optional<Place> place_of(const ByteSource& file, const Layout& layout, const Machine& machine,
+                              uint64_t pc, uint32_t& work) {
+  for (const Call& call : machine.calls) {
+    for (const uint64_t begin : {pc + 1, pc, pc - call.second}) {
+      work += unwind::kReadCodeWork;
+      if (is_there(file, layout, begin, call.code)) return Place{begin, begin + call.code.size()};
+    }
   }
   return std::nullopt;
 }
@@ -55,21 +101,23 @@ std::optional<uint64_t> first_instruction(const ByteSource& file, const Layout& 
 
 bool signal_return_row(const ByteSource& file, const Layout& layout, LinkAddress pc,
                        unwind::Row& row) {
-  if (layout.machine != EM_AARCH64 || layout.order != std::endian::little) return false;
-  const std::optional<uint64_t> begin = first_instruction(file, layout, pc.value);
-  if (!begin) return false;
+  const Machine* machine = machine_of(layout);
+  if (machine == nullptr) return false;
+  const std::optional<Place> place = place_of(file, layout, *machine, pc.value, row.work);
+  if (!place) return false;
   const uint32_t work = row.work;
   row = {};
-  row.work = work + 1;
-  row.begin = {*begin - 1};
-  row.end = {*begin + 2 * kInstructionBytes};
+  row.work = work;
+  row.begin = {place->begin - 1};
+  row.end = {place->end};
   row.cfa_kind = unwind::CfaKind::RegisterOffset;
-  row.cfa_register = kStackPointer;
-  row.return_address_register = kProgramCounter;
+  row.cfa_register = static_cast<uint16_t>(machine->stack_pointer);
+  row.return_address_register = static_cast<uint16_t>(machine->program_counter);
   row.is_signal_frame = true;
-  for (unsigned reg = 0; reg <= kProgramCounter; ++reg) {
-    row.rules[reg] = {.kind = unwind::RuleKind::AtCfaOffset,
-                      .offset = kRegistersOffset + int64_t{8} * reg};
+  if (layout.machine == EM_AARCH64) {
+    save_registers_of_aarch64(row);
+  } else {
+    save_registers_of_x86_64(row);
   }
   return true;
 }

@@ -1,4 +1,4 @@
-// The code that a signal handler of aarch64 returns to, which has no unwind information.
+// The code that a signal handler returns to, where it has no unwind information.
 #pragma once
 
 #include "base/address.h"
@@ -8,11 +8,13 @@
 
 namespace sentry_prof::elf {
 
-// True if `pc` (minus one already for a return address) lies in `mov x8, #139; svc #0`, the call of
-// rt_sigreturn, in an aarch64 image; then `row` leads to what the signal interrupted. The kernel's
-// vdso has had no unwind information for it since Linux 5.8, and before it led past the interrupted
-// function; musl's has none either. Unwinders are meant to know these two instructions
-// (arch/arm64/kernel/vdso/sigreturn.S). Reads at most 16 bytes of the file. `row.work` grows.
+// True if `pc` (minus one already for a return address) lies in the call of rt_sigreturn, in an
+// image of aarch64 (`mov x8, #139; svc #0`) or x86-64 (`mov $15, %rax; syscall`, or with %eax);
+// then `row` leads to what the signal interrupted. The vdso of aarch64 has had no unwind
+// information for it since Linux 5.8, and before it led past the interrupted function; musl's
+// __restore_rt has none on either. Unwinders are meant to know these instructions
+// (arch/arm64/kernel/vdso/sigreturn.S; glibc's sysdeps/unix/sysv/linux/x86_64/libc_sigaction.c).
+// Reads some bytes of the file, which `row.work` counts.
 bool signal_return_row(const ByteSource& file, const Layout& layout, LinkAddress pc,
                        unwind::Row& row);
 

@@ -1,7 +1,8 @@
-#include "base/checked.h"
 #include "elf/signal_return.h"
 #include "target/byte_order.h"
 #include "target/image_store.h"
+
+#include <elf.h>
 
 namespace sentry_prof::target {
 
@@ -34,8 +35,10 @@ std::shared_ptr<LoadedImage> LoadedImage::known_by_name(unwind::ImageId id, std:
 
 unwind::RowStatus LoadedImage::row_at(LinkAddress pc, unwind::Row& row) const {
   const unwind::RowStatus status = cfi_row_at(pc, row);
-  const bool may_return_from_signal = status == unwind::RowStatus::NoCfi ||
-                                      (status == unwind::RowStatus::Found && row.is_signal_frame);
+  // Of aarch64 also where there is a row: before Linux 5.8 it was wrong.
+  const bool is_doubtful =
+      status == unwind::RowStatus::Found && row.is_signal_frame && layout_.machine == EM_AARCH64;
+  const bool may_return_from_signal = status == unwind::RowStatus::NoCfi || is_doubtful;
   return may_return_from_signal && elf::signal_return_row(*file_, layout_, pc, row)
              ? unwind::RowStatus::Found
              : status;
@@ -55,15 +58,7 @@ unwind::RowStatus LoadedImage::own_row_at(LinkAddress pc, unwind::Row& row) cons
 }
 
 bool LoadedImage::read_code(LinkAddress begin, std::span<std::byte> out) const {
-  for (const elf::Segment& segment : layout_.segments) {
-    const uint64_t inside = begin.value - segment.vaddr.value;
-    if (!segment.is_executable || begin < segment.vaddr ||
-        !range_fits<uint64_t>(inside, out.size(), segment.file_bytes)) {
-      continue;
-    }
-    return file_->read_at(segment.file_offset + inside, out);
-  }
-  return false;
+  return elf::read_code(*file_, layout_, begin, out);
 }
 
 std::shared_ptr<const elf::FunctionStarts> LoadedImage::function_starts() const {
@@ -97,6 +92,7 @@ void LoadedImage::load_cfi() const {
     cfi_error_ = std::move(sections.error().message);
     return;
   }
+  cfi_error_ = std::move(sections->problem);
   cfi_ = std::make_unique<elf::CfiTable>(std::move(*sections));
 }
 

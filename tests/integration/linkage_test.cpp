@@ -133,6 +133,18 @@ TEST_CASE("Code of musl is walked to the root, as is code without any unwind tab
   }
 }
 
+TEST_CASE("A signal handler of musl was called by what it interrupted", "[linkage]") {
+  SKIP_IF(missing_perf());
+  if (const auto missing = missing_program("musl-gcc")) return note_optional_skip(*missing);
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record_well(directory, {.command = {target_path("signals_musl"), "1"}});
+  const LoadedProfile& profile = recording.profile();
+  CHECK(recording.summary().share_complete() > 0.95);
+  CHECK(profile.share_containing("burn_in_handler") > 0.15);
+  CHECK(profile.share_containing("burn_outside") > 0.95);
+}
+
 TEST_CASE("Goroutines are walked to their root, with unwind tables and without", "[linkage]") {
   SKIP_IF(missing_perf());
   if (const auto missing = missing_program("go")) return note_optional_skip(*missing);

@@ -1,12 +1,18 @@
 // altstack [WALL_SECONDS]: burns CPU in burn_outside; every 10 ms a signal handler that runs on an
 // alternate signal stack burns about 5 ms in burn_in_handler. A whole stack goes from
 // burn_in_handler over the signal frame to burn_outside and main.
+//
+// With HANDLER_FLAGS=0 the handler runs on the usual stack.
 #define _GNU_SOURCE
 #include "work.h"
 
 #include <signal.h>
 #include <string.h>
 #include <sys/time.h>
+
+#ifndef HANDLER_FLAGS
+#define HANDLER_FLAGS SA_ONSTACK
+#endif
 
 static unsigned char g_stack[65536] __attribute__((aligned(16)));
 
@@ -30,7 +36,7 @@ static int start_alarms(void) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_handler = on_alarm;
-  action.sa_flags = SA_ONSTACK | SA_RESTART;
+  action.sa_flags = HANDLER_FLAGS | SA_RESTART;
   const struct itimerval every_10_ms = {{0, 10000}, {0, 10000}};
   return sigaltstack(&stack, NULL) == 0 && sigaction(SIGALRM, &action, NULL) == 0 &&
          setitimer(ITIMER_REAL, &every_10_ms, NULL) == 0;

@@ -79,6 +79,30 @@ TEST_CASE("its row restores what the kernel saved above the stack pointer") {
   CHECK(row.rules[34].kind == RuleKind::Unspecified);
 }
 
+TEST_CASE("musl's return from a signal on x86-64 is known, with either move") {
+  // nop; mov $15,%rax; syscall. mov $15,%eax; syscall; nop; nop
+  const CodeImage long_move({0x90909090, 0x0fc0c748, 0x0f000000, 0x90909005},
+                            {.machine = EM_X86_64});
+  for (const uint64_t pc : {0x1003, 0x1004, 0x100b}) CHECK(long_move.has(pc));
+  for (const uint64_t pc : {0x1002, 0x1005, 0x100d}) CHECK_FALSE(long_move.has(pc));
+  const CodeImage short_move({0x90909090, 0x00000fb8, 0x90050f00}, {.machine = EM_X86_64});
+  for (const uint64_t pc : {0x1003, 0x1004, 0x1009}) CHECK(short_move.has(pc));
+  CHECK_FALSE(short_move.has(0x100b));
+
+  Row row;
+  REQUIRE(signal_return_row(long_move.file, long_move.layout, {0x1003}, row));
+  CHECK(row.is_signal_frame);
+  CHECK(row.end == LinkAddress{0x100d});
+  CHECK(row.cfa_register == 7);
+  CHECK(row.return_address_register == 16);
+  // offsetof(struct rt_sigframe, uc.uc_mcontext.r8, .rdi, .rbp, .rsp, .rip) less pretcode
+  const std::pair<unsigned, int64_t> places[] = {{8, 40}, {5, 104}, {6, 120}, {7, 160}, {16, 168}};
+  for (const auto& [reg, offset] : places) {
+    CHECK(row.rules[reg].kind == RuleKind::AtCfaOffset);
+    CHECK(row.rules[reg].offset == offset);
+  }
+}
+
 TEST_CASE("nothing else is taken for a return from a signal") {
   CHECK_FALSE(CodeImage({kNop, kMovX8, kNop}).has(0x1004));
   CHECK_FALSE(CodeImage({kNop, kNop, kSvc}).has(0x1004));

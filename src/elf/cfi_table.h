@@ -5,6 +5,7 @@
 #include "base/address.h"
 #include "base/byte_source.h"
 #include "elf/layout.h"
+#include "elf/packed_section.h"
 #include "sentry_prof/result.h"
 #include "unwind/registers.h"
 #include "unwind/row.h"
@@ -12,6 +13,7 @@
 #include <bit>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace sentry_prof::elf {
@@ -30,20 +32,23 @@ struct CfiSections {
   CfiSection eh_frame_hdr;
   CfiSection debug_frame;
   LinkAddress text;  // base for DW_EH_PE_textrel; zero if unknown
+  // Why .eh_frame_hdr or .debug_frame is left out though the file has it; empty: none is.
+  std::string problem;
 };
 
 // Copies the sections out of the file; .eh_frame also by what .eh_frame_hdr says of it, for files
-// without section headers. An image without any CFI gives empty sections, not an error. Io: the
-// file ended early or cannot be read. LimitExceeded: a section of more than 64 MiB,
+// without section headers. An image without any CFI gives empty sections, not an error. Where
+// .eh_frame is there, none of the other two is needed: `problem` says what they would have failed
+// with. Io: the file ended early or cannot be read. LimitExceeded: a section of more than 64 MiB,
 // or all of them together of more than `max_bytes`.
 Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout,
                                       uint64_t max_bytes = UINT64_MAX);
 
 // Of a debug file, or what an image has beside .eh_frame: .debug_frame alone, stored plain or
-// compressed, and no entry point. Empty if there is none. Errors as above, and those of
-// unpack_section().
+// compressed, and no entry point; within `expansion`, which a plain one does not spend of. Empty if
+// there is none. Errors as above, and those of unpack_section().
 Result<CfiSections> read_debug_frame(const ByteSource& file, const Layout& layout,
-                                     uint64_t max_bytes);
+                                     Expansion& expansion);
 
 class FunctionStarts;  // elf/function_starts.h
 

@@ -61,8 +61,8 @@ Packing read_gnu_header(ByteReader& reader) {
 }  // namespace
 
 Result<std::vector<std::byte>> unpack_section(const ByteSource& file, const Layout& layout,
-                                              const PackedSection& packed, size_t max_bytes) {
-  const auto stored = read_stored(file, packed.section, max_bytes);
+                                              const PackedSection& packed, Expansion& expansion) {
+  const auto stored = read_stored(file, packed.section, expansion.max_bytes);
   if (!stored) return tl::unexpected(stored.error());
   ByteReader reader(*stored, layout.order);
   const Packing packing =
@@ -71,11 +71,12 @@ Result<std::vector<std::byte>> unpack_section(const ByteSource& file, const Layo
   if (packing.compression == Compression::None) {
     return fail(ErrorCode::Unsupported, "a section is compressed in an unknown way");
   }
-  if (packing.size_bytes > max_bytes) {
+  if (packing.size_bytes > expansion.max_bytes) {
     return fail(ErrorCode::LimitExceeded, "a compressed section is too large");
   }
+  expansion.spent_bytes = static_cast<size_t>(packing.size_bytes);
   auto whole = compress::expand_whole(packing.compression, reader.bytes(reader.remaining()),
-                                      static_cast<size_t>(packing.size_bytes));
+                                      expansion.spent_bytes);
   if (whole && whole->size() != packing.size_bytes) {
     return fail(ErrorCode::Malformed, "a compressed section is smaller than its header says");
   }
@@ -83,11 +84,14 @@ Result<std::vector<std::byte>> unpack_section(const ByteSource& file, const Layo
 }
 
 Result<std::shared_ptr<const ByteSource>> unpack_debugdata(const ByteSource& file,
-                                                           const Layout& layout, size_t max_bytes) {
-  const auto stored = read_stored(file, *layout.gnu_debugdata, max_bytes);
+                                                           const Layout& layout,
+                                                           Expansion& expansion) {
+  const auto stored = read_stored(file, *layout.gnu_debugdata, expansion.max_bytes);
   if (!stored) return tl::unexpected(stored.error());
-  auto whole = compress::expand_whole(Compression::Xz, *stored, max_bytes);
+  expansion.spent_bytes = expansion.max_bytes;
+  auto whole = compress::expand_whole(Compression::Xz, *stored, expansion.max_bytes);
   if (!whole) return tl::unexpected(std::move(whole.error()));
+  expansion.spent_bytes = whole->size();
   return std::make_shared<MemoryByteSource>(std::move(*whole));
 }
 

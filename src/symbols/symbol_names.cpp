@@ -96,7 +96,8 @@ void add_symbols(const ByteSource& file, const elf::Layout& layout, const elf::S
   }
 }
 
-// The string at `offset` of a string table; none if it is empty, too long or not terminated.
+// The string at `offset` of a string table, of a longer one the first kMaxName_bytes; none if it is
+// empty or not terminated.
 std::optional<std::string> read_name(const ByteSource& file, const elf::Section& strings,
                                      uint32_t offset) {
   std::array<char, kMaxName_bytes> buffer;
@@ -108,7 +109,7 @@ std::optional<std::string> read_name(const ByteSource& file, const elf::Section&
     if (!file.read_at(strings.file_offset + offset, std::as_writable_bytes(text))) break;
     const auto end = std::find(text.begin(), text.end(), '\0');
     if (end == text.begin()) break;
-    if (end != text.end()) return std::string(text.begin(), end);
+    if (end != text.end() || count == kMaxName_bytes) return std::string(text.begin(), end);
   }
   return std::nullopt;
 }
@@ -171,7 +172,8 @@ Names names_of_table(const ByteSource& file, const elf::Layout& layout,
 // The symbols that were stripped and that .dynsym does not have.
 Names names_of_debugdata(const ByteSource& file, const elf::Layout& layout,
                          std::span<const LinkAddress> sorted_addresses) {
-  const auto inner = elf::unpack_debugdata(file, layout, kMaxDebugdata_bytes);
+  elf::Expansion expansion{kMaxDebugdata_bytes};
+  const auto inner = elf::unpack_debugdata(file, layout, expansion);
   if (!inner) return Names(sorted_addresses.size());
   const auto inner_layout = elf::read_layout(**inner);
   if (!inner_layout) return Names(sorted_addresses.size());

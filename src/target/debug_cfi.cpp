@@ -55,9 +55,9 @@ Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) 
   }
   if (place == Place::MiniDebugInfo) {
     if (!layout.gnu_debugdata) return elf::CfiSections{};
-    const uint64_t limit = expanded_limit_bytes();
-    auto inner = elf::unpack_debugdata(*file_, layout, static_cast<size_t>(limit));
-    charge_expanded(inner ? (*inner)->size_bytes() : limit);
+    elf::Expansion expansion{expanded_limit_bytes()};
+    auto inner = elf::unpack_debugdata(*file_, layout, expansion);
+    budget_->expandable_bytes_left -= expansion.spent_bytes;
     return load_from(std::move(inner));
   }
   // A plain one is the image's own table's.
@@ -66,16 +66,10 @@ Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) 
 }
 
 Result<elf::CfiSections> DebugCfi::read(const ByteSource& file, const elf::Layout& layout) {
-  if (!layout.packed_debug_frame) return elf::read_debug_frame(file, layout, limit_bytes());
-  const uint64_t limit = expanded_limit_bytes();
-  auto sections = elf::read_debug_frame(file, layout, limit);
-  charge_expanded(sections ? sections->debug_frame.bytes.size() : limit);
+  elf::Expansion expansion{layout.packed_debug_frame ? expanded_limit_bytes() : limit_bytes()};
+  auto sections = elf::read_debug_frame(file, layout, expansion);
+  budget_->expandable_bytes_left -= expansion.spent_bytes;
   return sections;
-}
-
-// Of what failed it is not known how far it came.
-void DebugCfi::charge_expanded(uint64_t bytes) {
-  budget_->expandable_bytes_left -= std::min(bytes, budget_->expandable_bytes_left);
 }
 
 Result<elf::CfiSections> DebugCfi::load_from(Result<std::shared_ptr<const ByteSource>> file) {

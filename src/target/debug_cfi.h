@@ -54,7 +54,6 @@ class DebugCfi {
   Result<elf::CfiSections> load(Place place, const elf::Layout& layout);
   Result<elf::CfiSections> load_from(Result<std::shared_ptr<const ByteSource>> file);
   Result<elf::CfiSections> read(const ByteSource& file, const elf::Layout& layout);
-  void charge_expanded(uint64_t bytes);
   bool pay_for(Table& table);
   uint64_t limit_bytes() const;  // of one table
   uint64_t expanded_limit_bytes() const;

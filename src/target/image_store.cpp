@@ -188,8 +188,10 @@ std::vector<std::string> ImageStore::problems() const {
   for (const auto& image : images_) {
     if (all.size() >= kMaxProblems) break;
     if (!image->cfi_error().empty()) {
-      all.push_back(
-          fmt::format("{}: no unwind information: {}", image->path(), image->cfi_error()));
+      all.push_back(fmt::format(
+          "{}: {}: {}", image->path(),
+          image->has_cfi() ? "part of the unwind information is left out" : "no unwind information",
+          image->cfi_error()));
     }
     if (!image->debug_cfi().problem().empty()) {
       all.push_back(fmt::format("{}: no unwind information of its debug data: {}", image->path(),

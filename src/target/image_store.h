@@ -64,7 +64,9 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   bool read_code(LinkAddress begin, std::span<std::byte> out) const override;
   // Recording thread only; what it gives is for any thread. Null if no walk needed the CFI so far.
   std::shared_ptr<const elf::FunctionStarts> function_starts() const;
-  // Why there is no CFI (any more), for the summary; empty if it loaded or was not needed yet.
+  bool has_cfi() const { return cfi_ != nullptr; }  // loaded by a walk that needed it
+  // Why there is no CFI (any more), or not all of it, for the summary; empty if it loaded or was
+  // not needed yet.
   const std::string& cfi_error() const { return cfi_error_; }
   // What is beyond that, in debug sections and files.
   const DebugCfi& debug_cfi() const { return debug_cfi_; }

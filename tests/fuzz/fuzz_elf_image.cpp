@@ -61,11 +61,12 @@ std::vector<LinkAddress> addresses_of(const elf::Layout& layout) {
 // What is compressed expands to no more than it may.
 void check_debug_data(const ByteSource& file, const elf::Layout& layout) {
   constexpr size_t kLimit_bytes = 1 << 20;
-  if (const auto frames = elf::read_debug_frame(file, layout, kLimit_bytes)) {
+  elf::Expansion expansion{kLimit_bytes};
+  if (const auto frames = elf::read_debug_frame(file, layout, expansion)) {
     require(frames->debug_frame.bytes.size() <= kLimit_bytes);
   }
   if (!layout.gnu_debugdata) return;
-  const auto inner = elf::unpack_debugdata(file, layout, kLimit_bytes);
+  const auto inner = elf::unpack_debugdata(file, layout, expansion);
   if (!inner) return;
   require((*inner)->size_bytes() <= kLimit_bytes);
   if (const auto inner_layout = elf::read_layout(**inner)) {

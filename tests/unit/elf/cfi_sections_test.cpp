@@ -148,7 +148,7 @@ TEST_CASE("sections of more than 64 MiB are refused without being read") {
   CHECK(sections.error().code == ErrorCode::LimitExceeded);
 }
 
-TEST_CASE("sections that are larger together than is allowed are refused") {
+TEST_CASE("sections that are larger together than is allowed are refused, the least needed first") {
   const ElfKind kind;
   const std::vector<std::byte> eh_frame = two_fdes(kind).sections().eh_frame.bytes;
   const std::vector<std::byte> head = header(kind, std::nullopt);
@@ -158,8 +158,12 @@ TEST_CASE("sections that are larger together than is allowed are refused") {
   const Result<Layout> layout = read_layout(file);
   REQUIRE(layout.has_value());
   const uint64_t sum = head.size() + eh_frame.size() + 5;
-  CHECK(read_cfi_sections(file, *layout, sum).has_value());
-  for (const uint64_t less : {sum - 1, sum - 6, head.size() + 1, uint64_t{0}}) {
+  CHECK(read_cfi_sections(file, *layout, sum).value().problem.empty());
+  const CfiSections without_debug_frame = read_cfi_sections(file, *layout, sum - 1).value();
+  CHECK(without_debug_frame.eh_frame.bytes == eh_frame);
+  CHECK(without_debug_frame.debug_frame.bytes.empty());
+  CHECK(without_debug_frame.problem.starts_with(".debug_frame is larger"));
+  for (const uint64_t less : {sum - 6, head.size() + 1, uint64_t{0}}) {
     const Result<CfiSections> sections = read_cfi_sections(file, *layout, less);
     REQUIRE_FALSE(sections.has_value());
     CHECK(sections.error().code == ErrorCode::LimitExceeded);

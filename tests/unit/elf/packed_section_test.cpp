@@ -42,7 +42,8 @@ std::string look_up(const std::vector<std::byte>& bytes, uint64_t max_bytes = 1 
   const MemoryByteSource file(bytes);
   const auto layout = elf::read_layout(file);
   if (!layout) return layout.error().message;
-  auto sections = elf::read_debug_frame(file, *layout, max_bytes);
+  elf::Expansion expansion{max_bytes};
+  auto sections = elf::read_debug_frame(file, *layout, expansion);
   if (!sections) return sections.error().message;
   const elf::CfiTable table(std::move(*sections));
   unwind::Row row;
@@ -96,11 +97,14 @@ TEST_CASE("the ELF file in .gnu_debugdata is read like any other") {
   const auto layout = elf::read_layout(file);
   REQUIRE(layout);
   REQUIRE(layout->gnu_debugdata);
-  const auto debugdata = elf::unpack_debugdata(file, *layout, 1 << 20);
+  elf::Expansion expansion{1 << 20};
+  const auto debugdata = elf::unpack_debugdata(file, *layout, expansion);
   REQUIRE(debugdata);
   std::vector<std::byte> found((*debugdata)->size_bytes());
   REQUIRE((*debugdata)->read_at(0, found));
   CHECK(found == inner);
-  CHECK(elf::unpack_debugdata(file, *layout, inner.size() - 1).error().code ==
-        ErrorCode::LimitExceeded);
+  CHECK(expansion.spent_bytes == inner.size());
+  elf::Expansion too_small{inner.size() - 1};
+  CHECK(elf::unpack_debugdata(file, *layout, too_small).error().code == ErrorCode::LimitExceeded);
+  CHECK(too_small.spent_bytes == inner.size() - 1);
 }

@@ -18,7 +18,7 @@ ALLOWED = {
     "unwind": {"base"},
     "profile": {"base"},
     "elf": {"unwind", "compress", "base"},
-    "symbols": {"elf", "profile", "base", "os"},
+    "symbols": {"elf", "profile", "base"},
     "sentry": {"profile", "base"},
     "upload": {"sentry", "base", "os"},
     "sampling": {"base", "os"},
@@ -52,7 +52,7 @@ CLOCK = re.compile(r"\b\w+_clock::now\b|\bclock_gettime\b|\bgettimeofday\b")
 # Outside libraries that only one folder may know.
 LIBRARIES = [
     (re.compile(r"(libelf|gelf)\.h"), {"elf"}),
-    (re.compile(r"elfutils/|dwarf\.h"), {"symbols"}),
+    (re.compile(r"elfutils/|dwarf\.h"), set()),
     (re.compile(r"libiberty/"), {"symbols"}),
     (re.compile(r"simdjson"), {"sentry"}),
     (re.compile(r"zlib\.h|zstd\.h"), {"compress", "upload"}),

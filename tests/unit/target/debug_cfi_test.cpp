@@ -25,11 +25,11 @@ std::vector<std::byte> debug_frame(std::endian order = std::endian::little) {
 }
 
 // As make_library(), with one more section.
-std::vector<std::byte> library_with(ElfSection section, ElfKind kind = {}) {
+std::vector<std::byte> library_with(ElfSection section, ElfKind kind = {}, uint8_t id = 1) {
   ElfBuilder elf(kind);
   elf.section({.name = ".note.gnu.build-id",
                .type = SHT_NOTE,
-               .contents = elf_note(kind.order, "GNU", NT_GNU_BUILD_ID, build_id_of(1)),
+               .contents = elf_note(kind.order, "GNU", NT_GNU_BUILD_ID, build_id_of(id)),
                .alignment = 4});
   elf.section(std::move(section));
   elf.segment({.flags = PF_R | PF_X,
@@ -152,6 +152,31 @@ TEST_CASE("what may be decompressed is limited for all images together") {
   unwind::Row row;
   CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);
   CHECK(images.problems().size() == 1);
+}
+
+TEST_CASE("what was not even begun to be decompressed costs the other images nothing") {
+  const auto plain = debug_frame();
+  constexpr uint32_t kUnknown = 3;
+  const auto packed = zlib_packed(plain);
+  FakeOpener opener;
+  opener.files["/lib/a.so"] =
+      library_with({.name = ".debug_frame",
+                    .flags = SHF_COMPRESSED,
+                    .contents = with_compression_header(packed, plain.size(), kUnknown)});
+  opener.files["/lib/b.so"] =
+      library_with({.name = ".debug_frame",
+                    .flags = SHF_COMPRESSED,
+                    .contents = with_compression_header(packed, plain.size(), 1)},
+                   {}, 2);
+  ImageStore images(opener, {.expandable_bytes_left = 2 * plain.size() + 100});
+  unwind::Row row;
+  const auto status_of = [&](const char* path, uint64_t begin) {
+    const auto image = images.image(images.module_for(code_of(path, begin)).image);
+    REQUIRE(image);
+    return image->row_at(kFunction, row);
+  };
+  CHECK(status_of("/lib/a.so", 0x1000'0000) == RowStatus::NoCfi);
+  CHECK(status_of("/lib/b.so", 0x2000'0000) == RowStatus::Found);
 }
 
 TEST_CASE("no debug section of a big-endian image is used, which is told once") {

@@ -1,7 +1,16 @@
 #include "os/process_memory.h"
 
+#include "os/clock.h"
+
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
 
 #include <sys/uio.h>
 
@@ -45,6 +54,116 @@ size_t read_memory(pid_t pid, uint64_t address, std::span<std::byte> out) {
     if (static_cast<size_t>(got) < local.iov_len) break;
   }
   return done;
+}
+
+// One thread, and what is asked of it. The thread has a share in it, and its own copy of the bytes:
+// it may come back when nobody waits any more.
+class ProcessMemoryReader::Worker {
+ public:
+  // Null if no thread can be started.
+  static std::shared_ptr<Worker> start() {
+    auto worker = std::make_shared<Worker>();
+    try {
+      std::thread([worker] { worker->run(); }).detach();
+    } catch (const std::system_error&) {
+      return nullptr;
+    }
+    return worker;
+  }
+
+  // How many bytes; nothing if it took longer than `wait_ns`: then the worker is on its own.
+  std::optional<size_t> read(pid_t pid, uint64_t address, std::span<std::byte> out,
+                             uint64_t wait_ns) {
+    std::unique_lock lock(mutex_);
+    pid_ = pid;
+    address_ = address;
+    bytes_.resize(out.size());
+    state_ = State::Asked;
+    asked_.notify_one();
+    const bool is_answered = answered_.wait_for(lock, std::chrono::nanoseconds(wait_ns),
+                                                [this] { return state_ == State::Waiting; });
+    if (!is_answered) {
+      is_left_ = true;
+      return std::nullopt;
+    }
+    std::copy_n(bytes_.begin(), got_, out.begin());
+    return got_;
+  }
+
+  // Ends the thread as soon as it is not reading.
+  void leave() {
+    std::lock_guard lock(mutex_);
+    is_left_ = true;
+    asked_.notify_one();
+  }
+
+  bool has_ended() {
+    std::lock_guard lock(mutex_);
+    return state_ == State::Ended;
+  }
+
+ private:
+  enum class State : uint8_t { Waiting, Asked, Ended };
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!is_left_) {
+      asked_.wait(lock, [this] { return is_left_ || state_ == State::Asked; });
+      if (state_ != State::Asked) break;
+      lock.unlock();
+      const size_t got = read_memory(pid_, address_, bytes_);
+      lock.lock();
+      got_ = got;
+      state_ = State::Waiting;
+      answered_.notify_one();
+    }
+    state_ = State::Ended;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable asked_, answered_;
+  State state_ = State::Waiting;
+  bool is_left_ = false;
+  pid_t pid_ = 0;
+  uint64_t address_ = 0;
+  std::vector<std::byte> bytes_;
+  size_t got_ = 0;
+};
+
+ProcessMemoryReader::ProcessMemoryReader() = default;
+
+ProcessMemoryReader::~ProcessMemoryReader() {
+  if (worker_ != nullptr) worker_->leave();
+}
+
+size_t ProcessMemoryReader::read(pid_t pid, uint64_t address, std::span<std::byte> out) {
+  const uint64_t begin_ns = monotonic_ns();
+  const uint64_t wait_ns = std::min(kLongestWait_ns, patience_ns(begin_ns));
+  if (wait_ns < kLongestWait_ns || !may_read(pid)) {
+    ++reads_given_up_;
+    return 0;
+  }
+  if (worker_ == nullptr) worker_ = Worker::start();
+  if (worker_ == nullptr) return 0;
+  const std::optional<size_t> got = worker_->read(pid, address, out, wait_ns);
+  patience_ns_ -= std::min(patience_ns_, monotonic_ns() - begin_ns);
+  if (got) return *got;
+  ++reads_given_up_;
+  late_.push_back({pid, std::exchange(worker_, nullptr)});
+  return 0;
+}
+
+bool ProcessMemoryReader::may_read(pid_t pid) {
+  std::erase_if(late_, [](const Late& late) { return late.worker->has_ended(); });
+  return late_.size() < kMaxLate &&
+         std::ranges::none_of(late_, [pid](const Late& late) { return late.pid == pid; });
+}
+
+uint64_t ProcessMemoryReader::patience_ns(uint64_t now_ns) {
+  patience_ns_ += (now_ns - patience_time_ns_) / kPatienceShare;
+  patience_ns_ = std::min(patience_ns_, kMostPatience_ns);
+  patience_time_ns_ = now_ns;
+  return patience_ns_;
 }
 
 }  // namespace sentry_prof::os

@@ -95,6 +95,7 @@ struct RunFigures {
   std::vector<std::string> write_errors;
   std::vector<std::string> image_problems;
   std::vector<HotFunction> hottest;  // most samples first
+  uint64_t memory_reads_given_up = 0;  // of stacks deeper than their copies: ProcessMemoryReader
   bool ran_as_root = false;
   bool target_is_stopped = false;  // all that was attached to, when the recording ended
   size_t threads = 0;              // that were seen

@@ -57,15 +57,16 @@ class LiveStack {
 
   // Whether the last return addresses of the copy, kFramesInCommon different ones, are where they
   // were.
-  bool still_stands() const;
+  bool still_stands();
   // Whether nothing speaks against it: the last return addresses that lie in the outer half of the
   // copy are where they were. A frame so large that there are none says nothing.
-  bool may_stand() const;
+  bool may_stand();
 
  private:
   using Piece = unwind::StackSnapshot::Piece;
 
-  bool are_in_place(std::span<const unwind::SeenWord> words) const;
+  bool are_in_place(std::span<const unwind::SeenWord> words);
+  bool are_near_in_place(std::span<const unwind::SeenWord> words);
   bool spend(size_t bytes);
   RuntimeAddress begin_of_next(RuntimeAddress missing) const;
   void place_pieces();
@@ -75,6 +76,7 @@ class LiveStack {
   std::vector<unwind::SeenWord> different_words_;  // return addresses, outermost first
   std::vector<unwind::SeenWord> outer_words_;
   uint64_t read_time_ns_ = 0;
+  std::vector<std::byte> words_now_;
   std::vector<std::byte> buffer_;
   size_t size_bytes_ = 0;
   std::vector<Piece> pieces_;  // in buffer_, one behind the other

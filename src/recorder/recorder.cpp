@@ -188,10 +188,11 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
     if (raw_log != nullptr) raw_log->on_reread(snapshot);
     return snapshot;
   };
-  options.read_memory = [raw_log = options_.raw_log](const MemoryRequest& request,
-                                                     std::span<std::byte> out) -> MemoryRead {
+  os::ProcessMemoryReader memory;
+  options.read_memory = [&memory, raw_log = options_.raw_log](
+                            const MemoryRequest& request, std::span<std::byte> out) -> MemoryRead {
     if (os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns) return {};
-    const size_t got = os::read_memory(static_cast<pid_t>(request.pid), request.address.value, out);
+    const size_t got = memory.read(static_cast<pid_t>(request.pid), request.address.value, out);
     const uint64_t now_ns = os::monotonic_ns();
     if (raw_log != nullptr && got > 0) {
       raw_log->on_memory(now_ns, request.address.value, out.first(got));
@@ -215,6 +216,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.figures.requested_hz = options_.frequency_hz;
   fill_in(result.figures, recording, run.images, run.processes, *run.finisher);
   if (options_.raw_log != nullptr) options_.raw_log->on_end({end_ns, sampler_.stats()});
+  result.figures.memory_reads_given_up = memory.reads_given_up();
   result.figures.duration_s = static_cast<double>(end_ns - begin_ns_) / 1e9;
   return result;
 }

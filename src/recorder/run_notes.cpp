@@ -94,6 +94,16 @@ std::string lost_records(const RunFigures& figures) {
       figures.sampler.lost_records);
 }
 
+std::string memory_not_read(const RunFigures& figures) {
+  if (figures.memory_reads_given_up == 0) return "";
+  return fmt::format(
+      "{} read{} of the target's memory took too long and {} given up: stacks that are deeper than "
+      "their copies may be cut. Its pages came late (userfaultfd, files of a hanging server), or "
+      "the machine is overloaded",
+      figures.memory_reads_given_up, figures.memory_reads_given_up == 1 ? "" : "s",
+      figures.memory_reads_given_up == 1 ? "was" : "were");
+}
+
 std::string late_cpus(const RunFigures& figures) {
   const uint32_t cpus = figures.sampler.cpus_not_sampled;
   if (cpus == 0) return "";
@@ -109,7 +119,7 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     if (std::string text = lost_records(figures); !text.empty()) notes.push_back(std::move(text));
     return notes;
   }
-  for (auto note : {nothing_taken, shortfall, lost_records, late_cpus}) {
+  for (auto note : {nothing_taken, shortfall, lost_records, memory_not_read, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

@@ -1,11 +1,19 @@
 #include "os/process_memory.h"
 
+#include "os/clock.h"
+#include "os/fd.h"
 #include "support/catch2.h"
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <vector>
 
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace sentry_prof;
@@ -26,6 +34,32 @@ struct Mapping {
   uint64_t address() const { return reinterpret_cast<uint64_t>(bytes); }
 
   std::byte* bytes;
+};
+
+// A page that comes when it is told to. Where that is not permitted, it is there already.
+class LatePage {
+ public:
+  LatePage()
+      : bytes_(::mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
+        fd_(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC))) {
+    uffdio_api api{.api = UFFD_API};
+    uffdio_register page{.range = {address(), kPage}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+    is_late_ = fd_.is_open() && ::ioctl(fd_.get(), UFFDIO_API, &api) == 0 &&
+               ::ioctl(fd_.get(), UFFDIO_REGISTER, &page) == 0;
+  }
+  ~LatePage() { ::munmap(bytes_, kPage); }
+
+  bool is_late() const { return is_late_; }
+  uint64_t address() const { return reinterpret_cast<uint64_t>(bytes_); }
+  void come() {
+    uffdio_zeropage zeros{.range = {address(), kPage}};
+    REQUIRE(::ioctl(fd_.get(), UFFDIO_ZEROPAGE, &zeros) == 0);
+  }
+
+ private:
+  void* bytes_;
+  os::Fd fd_;
+  bool is_late_ = false;
 };
 
 }  // namespace
@@ -53,4 +87,38 @@ TEST_CASE(
   CHECK(os::read_memory(::getpid(), UINT64_MAX - 100, out) == 0);
   CHECK(os::read_memory(::getpid(), 8, out) == 0);
   CHECK(os::read_memory(0x7fff'ffff, reinterpret_cast<uint64_t>(out.data()), out) == 0);
+}
+
+TEST_CASE("A reader reads as far as there is memory") {
+  const Mapping mapping;
+  os::ProcessMemoryReader reader;
+  std::vector<std::byte> out(3 * kPage);
+  CHECK(reader.read(::getpid(), mapping.address() + 100, out) == 2 * kPage - 100);
+  CHECK(out[2 * kPage - 101] == std::byte{7});
+  CHECK(reader.read(::getpid(), mapping.address() + 2 * kPage, out) == 0);
+  CHECK(reader.reads_given_up() == 0);
+}
+
+TEST_CASE("A reader does not wait for a page that does not come, but reads again once it has") {
+  LatePage page;
+  if (!page.is_late()) {
+    WARN("userfaultfd(2) is not permitted here");
+    return;
+  }
+  const Mapping mapping;
+  os::ProcessMemoryReader reader;
+  std::vector<std::byte> out(8);
+  const uint64_t begin_ns = os::monotonic_ns();
+  CHECK(reader.read(::getpid(), page.address(), out) == 0);
+  CHECK(os::monotonic_ns() - begin_ns >= os::ProcessMemoryReader::kLongestWait_ns);
+  CHECK(reader.reads_given_up() == 1);
+  CHECK(reader.read(::getpid(), mapping.address(), out) == 0);  // of that process nothing
+  CHECK(reader.reads_given_up() == 2);
+  page.come();
+  size_t got = 0;
+  for (int i = 0; i < 1000 && got == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    got = reader.read(::getpid(), page.address(), out);
+  }
+  CHECK(got == out.size());
 }

@@ -123,6 +123,22 @@ TEST_CASE("A stack stands as long as the last return addresses of the copy do") 
   CHECK(stack.still_stands());
 }
 
+TEST_CASE("Return addresses far from each other, as on two stacks, are looked at as well") {
+  constexpr size_t kMoved = 15;  // of the frames that are compared, with others on either side
+  constexpr uint64_t kElsewhere = kStackBegin + 0x20000;
+  for (const bool is_changed : {false, true}) {
+    FakeProcess process(kStackBegin + 0x40000);
+    unwind::SeenWord& word = process.steps[kMoved].return_address;
+    word.address = kElsewhere;
+    std::memcpy(process.memory.data() + 0x20000, &word.value, sizeof(word.value));
+    process.change(kMoved);  // where it was
+    if (is_changed) process.memory[0x20000] ^= std::byte{1};
+    LiveStack stack(process.reader());
+    REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
+    CHECK(stack.still_stands() == !is_changed);
+  }
+}
+
 TEST_CASE("A stack may stand as long as the last return addresses in the outer half do") {
   FakeProcess process(kStackBegin + 300'000);
   LiveStack stack(process.reader());

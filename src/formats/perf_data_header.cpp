@@ -255,6 +255,16 @@ void add_perf_feature(Bytes payload, PerfDataHeader& header) {
   if (in.ok()) add_feature(feature, in.bytes(in.remaining()), header);
 }
 
+// Before the number was told, ids of 16 bytes (md5, uuid) and 8 (--build-id=fast of ld.lld) had
+// zeros behind them.
+size_t size_without_padding(Bytes id) {
+  for (const size_t size : {size_t{8}, size_t{16}}) {
+    const auto rest = id.subspan(std::min(size, id.size()));
+    if (std::ranges::all_of(rest, [](std::byte byte) { return byte == std::byte{0}; })) return size;
+  }
+  return id.size();
+}
+
 // struct build_id_event: a record header, a pid, 20 bytes of id and their number (if the header
 // says so), the path.
 void add_perf_build_id(Bytes record, PerfDataHeader& header) {
@@ -268,11 +278,16 @@ void add_perf_build_id(Bytes record, PerfDataHeader& header) {
   const uint8_t size_bytes = in.u8();
   in.skip(3);
   const std::string_view rest = as_text(in.bytes(in.remaining()));
-  const size_t id_bytes = (head.misc & kHasSize) != 0 ? size_bytes : kBuildId_bytes;
+  const size_t id_bytes = (head.misc & kHasSize) != 0 ? size_bytes : size_without_padding(id);
   if (!in.ok() || mode != PERF_RECORD_MISC_USER || id_bytes == 0 || id_bytes > id.size()) return;
-  if (header.build_ids.size() >= kMaxPerfBuildIds) return;
-  header.build_ids.push_back({std::string(rest.substr(0, rest.find('\0'))),
-                              {id.begin(), id.begin() + static_cast<ptrdiff_t>(id_bytes)}});
+  const std::string_view path = rest.substr(0, rest.find('\0'));
+  const bool has_room = path.size() <= kMaxPerfPath_bytes &&
+                        header.build_ids.size() < kMaxPerfBuildIds &&
+                        header.build_id_paths_bytes + path.size() <= kMaxPerfBuildIdPaths_bytes;
+  if (!has_room) return;
+  header.build_id_paths_bytes += path.size();
+  header.build_ids.push_back(
+      {std::string(path), {id.begin(), id.begin() + static_cast<ptrdiff_t>(id_bytes)}});
 }
 
 }  // namespace sentry_prof::formats

@@ -47,6 +47,7 @@ struct PerfDataHeader {
   uint64_t data_bytes = 0;
   std::vector<PerfEvent> events;
   std::vector<PerfBuildId> build_ids;
+  size_t build_id_paths_bytes = 0;
   std::optional<PerfClock> clock;
   std::string arch;        // as uname -m; empty if not told
   std::string os_release;  // as uname -r; empty if not told
@@ -56,6 +57,9 @@ struct PerfDataHeader {
 inline constexpr size_t kMaxPerfEvents = 4'096;
 inline constexpr size_t kMaxPerfEventIds = 4'000'000;
 inline constexpr size_t kMaxPerfBuildIds = 100'000;
+// Of all their paths; one has PATH_MAX at most.
+inline constexpr size_t kMaxPerfBuildIdPaths_bytes = size_t{16} << 20;
+inline constexpr size_t kMaxPerfPath_bytes = 4096;
 // Features are read whole, up to this; the names of a machine's files take some 100 KB.
 inline constexpr uint64_t kMaxPerfFeature_bytes = uint64_t{16} << 20;
 

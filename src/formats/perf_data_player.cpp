@@ -144,7 +144,7 @@ class Player {
   // perf's list has what the file was at the end of the recording.
   void complete(sampling::MapEvent& map) const {
     if (map.build_id_size_bytes != 0) return;
-    const auto found = build_ids_.find(std::string(map.path));
+    const auto found = build_ids_.find(map.path);
     if (found == build_ids_.end()) return;
     const std::vector<std::byte>& build_id = found->second->build_id;
     std::copy(build_id.begin(), build_id.end(), map.build_id.begin());
@@ -161,7 +161,7 @@ class Player {
   PerfDataFigures figures_;
   uint64_t lost_records_ = 0;  // of any kind, by PERF_RECORD_LOST
   uint64_t lost_samples_ = 0;  // by PERF_RECORD_LOST_SAMPLES
-  std::unordered_map<std::string, const PerfBuildId*> build_ids_;  // by path
+  std::unordered_map<std::string_view, const PerfBuildId*> build_ids_;  // by path, of the header
 };
 
 }  // namespace

@@ -94,7 +94,8 @@ struct RunFigures {
   uint32_t chunks_too_small = 0;
   std::vector<std::string> write_errors;
   std::vector<std::string> image_problems;
-  std::vector<HotFunction> hottest;  // most samples first
+  std::vector<HotFunction> hottest;    // most samples first
+  size_t forgotten = 0;                // ProcessTable::forgotten_count()
   uint64_t memory_reads_given_up = 0;  // of stacks deeper than their copies: ProcessMemoryReader
   bool ran_as_root = false;
   bool target_is_stopped = false;  // all that was attached to, when the recording ended

@@ -262,6 +262,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   processes_.on_comm(comm.pid, comm.tid, comm.name, comm.is_exec, time_ns);
   if (!comm.is_exec) return;
   end_other_threads(comm.pid, comm.tid, time_ns);
+  rereads_.erase(comm.pid);  // of the program before
   if (execs_.size() > kMaxExecs) execs_.clear();
   execs_.insert(comm.pid);
   if (comm.pid == options_.main_pid) {
@@ -298,10 +299,12 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   end_thread(exit.tid, time_ns);
   execs_.erase(exit.tid);
+  if (exit.tid == exit.pid) rereads_.erase(exit.pid);
   processes_.on_exit(exit.pid, exit.tid);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {
+  if (change.pid == 0) return;  // the idle tasks, of which each CPU has one (perf record -a)
   ThreadRecord& record = thread_record(change.pid, change.tid, time_ns);
   if (change.is_out) {
     record.activity.on_switch_out(time_ns);
@@ -320,6 +323,9 @@ void Recording::on_body(uint64_t time_ns, const sampling::LostEvent&) {
 Recording::ThreadRecord& Recording::thread_record(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   const auto known = threads_.find(tid);
   if (known != threads_.end() && known->second.pid != pid) end_thread(tid, time_ns);
+  if (threads_.size() >= target::ProcessTable::kMaxThreads && !threads_.contains(tid)) {
+    end_thread(threads_.begin()->first, time_ns);  // exits whose records were lost add up
+  }
   const auto [entry, is_new] = threads_.try_emplace(tid);
   if (is_new) {
     entry->second.pid = pid;

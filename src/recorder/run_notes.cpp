@@ -104,6 +104,15 @@ std::string memory_not_read(const RunFigures& figures) {
       figures.memory_reads_given_up == 1 ? "was" : "were");
 }
 
+std::string forgotten(const RunFigures& figures) {
+  if (figures.forgotten == 0) return "";
+  return fmt::format(
+      "there were too many processes, threads or executable mappings to know them all ({} times "
+      "one "
+      "was forgotten): stacks may end early",
+      figures.forgotten);
+}
+
 std::string late_cpus(const RunFigures& figures) {
   const uint32_t cpus = figures.sampler.cpus_not_sampled;
   if (cpus == 0) return "";
@@ -116,10 +125,13 @@ std::string late_cpus(const RunFigures& figures) {
 std::vector<std::string> notes_of(const RunFigures& figures) {
   std::vector<std::string> notes = figures.notes;
   if (figures.is_converted) {
-    if (std::string text = lost_records(figures); !text.empty()) notes.push_back(std::move(text));
+    for (auto note : {lost_records, forgotten}) {
+      if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
+    }
     return notes;
   }
-  for (auto note : {nothing_taken, shortfall, lost_records, memory_not_read, late_cpus}) {
+  for (auto note :
+       {nothing_taken, shortfall, lost_records, memory_not_read, forgotten, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

@@ -37,11 +37,19 @@ struct SideBand {
   uint32_t pid = 0, tid = 0;
 };
 
-std::string_view bounded_string(ByteReader& reader) {
+// Longer ones are none of the kernel's. d_path() gives no more than PATH_MAX; a thread has 16 bytes
+// (TASK_COMM_LEN), but perf reads the names of kernel workers from /proc, where they have up to 64.
+constexpr size_t kLongestPath_bytes = 4096;
+constexpr size_t kLongestName_bytes = 64;
+
+std::string_view bounded_string(ByteReader& reader, size_t longest_bytes) {
   Bytes rest = reader.bytes(reader.remaining());
   const char* begin = reinterpret_cast<const char*>(rest.data());
   const char* end = std::find(begin, begin + rest.size(), '\0');
-  return {begin, static_cast<size_t>(end - begin)};
+  const auto size = static_cast<size_t>(end - begin);
+  if (size <= longest_bytes) return {begin, size};
+  reader.set_failed();
+  return {};
 }
 
 bool has_flag(const SideBand& record, uint16_t flag) { return (record.header.misc & flag) != 0; }
@@ -59,7 +67,7 @@ MapEvent read_mapping(ByteReader& in) {
 MapEvent decode_mmap(SideBand& record) {
   MapEvent map = read_mapping(record.payload);
   map.is_data = has_flag(record, PERF_RECORD_MISC_MMAP_DATA);
-  map.path = bounded_string(record.payload);
+  map.path = bounded_string(record.payload, kLongestPath_bytes);
   return map;
 }
 
@@ -89,7 +97,7 @@ MapEvent decode_mmap2(SideBand& record) {
     read_device_and_inode(in, map);
   }
   in.skip(8);  // PROT_* and MAP_* flags
-  map.path = bounded_string(in);
+  map.path = bounded_string(in, kLongestPath_bytes);
   return map;
 }
 
@@ -98,7 +106,7 @@ CommEvent decode_comm(SideBand& record) {
   comm.pid = record.payload.u32();
   comm.tid = record.payload.u32();
   comm.is_exec = has_flag(record, PERF_RECORD_MISC_COMM_EXEC);
-  comm.name = bounded_string(record.payload);
+  comm.name = bounded_string(record.payload, kLongestName_bytes);
   return comm;
 }
 

@@ -85,10 +85,15 @@ ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
   const std::string key = has_build_id ? as_key(mapping.build_id) : file_key(mapping);
   const auto found = known_files.find(key);
   if (found != known_files.end() && found->second.failed_attempts == 0) return found->second;
-  if (images_.size() >= kMaxImages || known_files.size() >= kMaxImages) {
-    note_problem("", fmt::format("more than {} images: further ones are left out", kMaxImages));
+  const bool have_room = images_.size() < kMaxImages && known_files.size() < kMaxImages &&
+                         mapping.path.size() <= kMaxPaths_bytes - paths_bytes_;
+  if (!have_room) {
+    note_problem("", fmt::format("more than {} images, or {} MiB of their paths: further ones are "
+                                 "left out",
+                                 kMaxImages, kMaxPaths_bytes >> 20));
     return found == known_files.end() ? Known() : found->second;
   }
+  if (found == known_files.end()) paths_bytes_ += mapping.path.size();
   const Known result = try_to_open(mapping, found == known_files.end() ? Known() : found->second);
   known_files[key] = result;
   return result;

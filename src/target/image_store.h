@@ -112,6 +112,8 @@ class ImageStore {
   // Of images with and without a file. What comes after is mapped without an image.
   static constexpr size_t kMaxImages = 100'000;
   static constexpr size_t kMaxProblems = 1'000;
+  // Of the paths of all of them, each of which is kept twice. Paths are some 60 bytes long.
+  static constexpr size_t kMaxPaths_bytes = size_t{16} << 20;
 
   explicit ImageStore(ImageOpener& opener, CfiBudget cfi_budget = {})
       : opener_(opener), cfi_budget_(std::make_shared<CfiBudget>(cfi_budget)) {}
@@ -157,6 +159,7 @@ class ImageStore {
 
   ImageOpener& opener_;
   std::shared_ptr<CfiBudget> cfi_budget_;
+  size_t paths_bytes_ = 0;
   std::vector<std::shared_ptr<LoadedImage>> images_;
   KnownFiles by_build_id_;
   KnownFiles by_file_;

@@ -6,9 +6,19 @@ namespace sentry_prof::target {
 
 namespace {
 constexpr uint32_t kNoThread = UINT32_MAX;
+
+unwind::ModuleMap images_only(const unwind::ModuleMap& modules) {
+  unwind::ModuleMap result;
+  for (const unwind::Module& module : modules.modules()) {
+    if (module.image != unwind::kNoImage) result.insert(module);
+  }
+  return result;
 }
 
+}  // namespace
+
 ProcessTable::ProcessEntry& ProcessTable::process_entry(uint32_t pid) {
+  if (processes_.size() >= kMaxProcesses && !processes_.contains(pid)) forget_a_process();
   const auto [found, is_new] = processes_.try_emplace(pid);
   if (is_new) {
     found->second.process.pid = pid;
@@ -23,8 +33,27 @@ ProcessTable::ThreadEntry& ProcessTable::thread_entry(uint32_t pid, uint32_t tid
   return new_life(pid, tid);
 }
 
+// Any: which of them has ended without a word is not known. Not the one that somebody may look at.
+void ProcessTable::forget_a_process() {
+  auto any = processes_.begin();
+  if (any->first == last_asked_pid_) ++any;
+  set_modules(any->second.process, {});
+  processes_.erase(any);
+  ++forgotten_;
+}
+
+void ProcessTable::forget_a_thread() {
+  const auto any = threads_.begin();
+  const auto owner = processes_.find(any->second.state.pid);
+  if (owner != processes_.end()) owner->second.living_tids.erase(any->first);
+  first_generation_ = std::max(first_generation_, any->second.state.generation + 1);
+  threads_.erase(any);
+  ++forgotten_;
+}
+
 // A thread that was not known, or has a tid that another one had before.
 ProcessTable::ThreadEntry& ProcessTable::new_life(uint32_t pid, uint32_t tid) {
+  if (threads_.size() >= kMaxThreads && !threads_.contains(tid)) forget_a_thread();
   const auto [found, is_new] = threads_.try_emplace(tid);
   ThreadEntry& entry = found->second;
   if (!is_new) {
@@ -52,6 +81,7 @@ ProcessTable::ThreadEntry& ProcessTable::living_thread(uint32_t pid, uint32_t ti
 void ProcessTable::begin_process(ProcessEntry& entry) {
   if (entry.process.has_exited) ++processes_seen_;
   const uint32_t pid = entry.process.pid;
+  set_modules(entry.process, {});
   entry.process = {};
   entry.process.pid = pid;
   entry.snapshot_time_ns = 0;
@@ -76,15 +106,19 @@ void ProcessTable::on_map(uint64_t time_ns, const MappingFacts& mapping) {
 }
 
 void ProcessTable::insert(Process& process, const MappingFacts& mapping) {
-  if (process.modules.modules().size() >= kMaxModules) {
-    unwind::ModuleMap images_only;
-    for (const unwind::Module& module : process.modules.modules()) {
-      if (module.image != unwind::kNoImage) images_only.insert(module);
-    }
-    if (images_only.modules().size() > kMaxModules / 2) images_only.clear();
-    process.modules = std::move(images_only);
-  }
+  const size_t before = process.modules.modules().size();
   process.modules.insert(images_.module_for(mapping));
+  kept_modules_ += process.modules.modules().size() - before;
+  if (process.modules.modules().size() <= kMaxModules && kept_modules_ <= kMaxKeptModules) return;
+  ++forgotten_;
+  set_modules(process, images_only(process.modules));
+  const bool are_still_many = process.modules.modules().size() > kMaxModules / 2;
+  if (are_still_many || kept_modules_ > kMaxKeptModules) set_modules(process, {});
+}
+
+void ProcessTable::set_modules(Process& process, unwind::ModuleMap modules) {
+  kept_modules_ += modules.modules().size() - process.modules.modules().size();
+  process.modules = std::move(modules);
 }
 
 void ProcessTable::on_comm(uint32_t pid, uint32_t tid, std::string_view name, bool is_exec,
@@ -96,7 +130,7 @@ void ProcessTable::on_comm(uint32_t pid, uint32_t tid, std::string_view name, bo
   thread.state.name = name;
   if (tid == pid) entry.process.name = name;
   if (!is_exec) return;
-  entry.process.modules.clear();
+  set_modules(entry.process, {});
   end_other_threads(entry, tid);
 }
 
@@ -120,12 +154,20 @@ void ProcessTable::on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint
     begin_process(entry);
     entry.process.name = name;
     const auto parent = processes_.find(parent_pid);
-    if (parent != processes_.end()) entry.process.modules = parent->second.process.modules;
+    if (parent != processes_.end()) copy_modules(parent->second.process, entry.process);
   }
   // A thread that was found by listing /proc before its fork record came keeps the name it has now.
   const bool is_known = entry.living_tids.contains(tid);
   ThreadEntry& thread = living_thread(pid, tid);
   if (!is_known) thread.state.name = name;
+}
+
+void ProcessTable::copy_modules(const Process& parent, Process& child) {
+  const size_t room = kMaxKeptModules - std::min(kMaxKeptModules, kept_modules_);
+  if (parent.modules.modules().size() <= room) return set_modules(child, parent.modules);
+  ++forgotten_;
+  unwind::ModuleMap images = images_only(parent.modules);
+  if (images.modules().size() <= room) set_modules(child, std::move(images));
 }
 
 void ProcessTable::on_exit(uint32_t pid, uint32_t tid) {
@@ -165,6 +207,7 @@ void ProcessTable::drop_oldest_processes() {
     const auto found = processes_.find(oldest.id);
     // Another serial: the pid was used again since.
     if (found != processes_.end() && found->second.exit_serial == oldest.serial) {
+      set_modules(found->second.process, {});
       processes_.erase(found);
     }
   }

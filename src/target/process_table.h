@@ -46,9 +46,16 @@ class ProcessTable {
   static constexpr size_t kMaxExitedProcesses = 512;
   static constexpr size_t kMaxExitedModules = 100'000;  // 4 MiB
   static constexpr size_t kMaxExitedThreads = 4'096;
-  // As many mappings as Linux allows a process by default (vm.max_map_count). Records tell of no
-  // munmap, so that more than that may pile up; mappings without an image are then forgotten.
-  static constexpr size_t kMaxModules = 65'536;
+  // Executable mappings of a process: browsers and JITs have some hundreds, .NET thousands. Records
+  // tell of no munmap, so that more may pile up; mappings without an image are then forgotten.
+  static constexpr size_t kMaxModules = 16'384;
+  // Of all processes, also such as never ended that we know of: 48 MiB. A process that would need
+  // more than is left has to do without mappings that have no image, or without any.
+  static constexpr size_t kMaxKeptModules = 1'000'000;
+  // As many as a machine may have at a time (kernel.pid_max is 4 Mi at most, but each takes it some
+  // 10 KiB); exits whose records were lost would add up. Some of them are forgotten then.
+  static constexpr size_t kMaxProcesses = 131'072;
+  static constexpr size_t kMaxThreads = 262'144;
 
   explicit ProcessTable(ImageStore& images) : images_(images) {}
 
@@ -65,14 +72,21 @@ class ProcessTable {
   void on_exit(uint32_t pid, uint32_t tid);
 
   // Unknown pids and tids are created empty: their records were lost, or come later.
-  // The references hold until the next call that is not const.
-  Process& process(uint32_t pid) { return process_entry(pid).process; }
+  // The references hold until the next call of the same function, or an event of the process or
+  // thread.
+  Process& process(uint32_t pid) {
+    last_asked_pid_ = pid;
+    return process_entry(pid).process;
+  }
   ThreadState& thread(uint32_t pid, uint32_t tid) { return thread_entry(pid, tid).state; }
 
   size_t process_count() const { return processes_seen_; }  // all that were ever seen
   size_t thread_count() const { return threads_seen_; }     // all that were ever seen
   size_t kept_process_count() const { return processes_.size(); }
   size_t kept_thread_count() const { return threads_.size(); }
+  size_t kept_module_count() const { return kept_modules_; }
+  // How often a living process or thread, or mappings of one, had to be forgotten for its number.
+  size_t forgotten_count() const { return forgotten_; }
 
  private:
   struct ProcessEntry {
@@ -100,6 +114,10 @@ class ProcessTable {
   void end_process(ProcessEntry& entry);
   void end_other_threads(ProcessEntry& entry, uint32_t survivor_tid);
   void insert(Process& process, const MappingFacts& mapping);
+  void copy_modules(const Process& parent, Process& child);
+  void set_modules(Process& process, unwind::ModuleMap modules);
+  void forget_a_process();
+  void forget_a_thread();
   void drop_oldest_processes();
   void drop_oldest_threads();
 
@@ -109,6 +127,9 @@ class ProcessTable {
   std::deque<Exited> exited_processes_;                   // oldest first; some live again
   std::deque<Exited> exited_threads_;
   size_t exited_modules_ = 0;
+  size_t kept_modules_ = 0;
+  size_t forgotten_ = 0;
+  uint32_t last_asked_pid_ = 0;
   uint64_t exits_ = 0;
   // Generation of a tid that is not known: above that of any thread whose state was dropped.
   uint32_t first_generation_ = 0;

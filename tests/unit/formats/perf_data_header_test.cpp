@@ -73,6 +73,34 @@ TEST_CASE("attributes of older and newer perfs have other sizes") {
   CHECK(later.events[0].ids == std::vector<uint64_t>{5});
 }
 
+TEST_CASE("build ids of older files end before the zeros behind them") {
+  constexpr uint16_t kUser = PERF_RECORD_MISC_USER;
+  const auto padded = [](size_t size_bytes) {
+    std::vector<std::byte> id(20);
+    std::fill_n(id.begin(), size_bytes, std::byte{7});
+    std::vector<std::byte> record = build_id(kUser, 0, 0, "/bin/a");
+    std::copy(id.begin(), id.end(), record.begin() + 12);
+    return record;
+  };
+  std::vector<std::byte> ids;
+  for (const size_t size_bytes : {8u, 16u, 17u, 20u}) append(ids, padded(size_bytes));
+  const auto header = header_of(one_event().record(finished_round()).feature(2, ids));
+  REQUIRE(header.build_ids.size() == 4);
+  std::vector<size_t> sizes;
+  for (const PerfBuildId& entry : header.build_ids) sizes.push_back(entry.build_id.size());
+  CHECK(sizes == std::vector<size_t>{8, 16, 20, 20});
+}
+
+TEST_CASE("paths of build ids are bounded, each and all together") {
+  std::vector<std::byte> ids = build_id(kUserWithSize, 1, 16, std::string(5000, 'a'));
+  append(ids, build_id(kUserWithSize, 1, 16, "/bin/a"));
+  CHECK(header_of(one_event().record(finished_round()).feature(2, ids)).build_ids.size() == 1);
+  PerfDataHeader header;
+  const auto record = build_id(kUserWithSize, 1, 16, std::string(4096, 'a'));
+  for (size_t i = 0; i < 5000; ++i) add_perf_build_id(record, header);
+  CHECK(header.build_ids.size() == kMaxPerfBuildIdPaths_bytes / 4096);
+}
+
 TEST_CASE("features tell build ids, clock, machine and names") {
   std::vector<std::byte> ids = build_id(kUserWithSize, 1, 16, "/bin/a");
   append(ids, build_id(PERF_RECORD_MISC_USER, 2, 0, "/bin/b"));

@@ -17,6 +17,15 @@ size_t idle_markers_of(const Profile& profile) {
 
 }  // namespace
 
+TEST_CASE("The idle tasks' time is no thread's") {
+  RecordingFixture run;
+  run.recording->on_event({1 * kNsPerSecond, sampling::SwitchEvent{0, 0, false}});
+  run.recording->on_event({9 * kNsPerSecond, sampling::SwitchEvent{0, 0, true}});
+  run.sample(9 * kNsPerSecond + 10);
+  run.sample(9 * kNsPerSecond + 20);
+  CHECK(run.finish(10 * kNsPerSecond).sample.on_cpu_ns < 2 * kNsPerSecond);
+}
+
 TEST_CASE("Samples become stacks, leaf first, on a named thread") {
   RecordingFixture run;
   run.sample(1 * kNsPerSecond + 10);

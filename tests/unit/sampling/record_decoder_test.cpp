@@ -204,6 +204,34 @@ TEST_CASE("a string without an end stops at the trailer") {
   CHECK(std::get<CommEvent>(decode(record).event.body).name == "12345678");
 }
 
+TEST_CASE("names and paths that no kernel gives are undecodable") {
+  const auto named = [](size_t size_bytes) {
+    return RecordBuilder(PERF_RECORD_COMM)
+        .u32(10)
+        .u32(11)
+        .string(std::string(size_bytes, 'a'))
+        .trailer(10, 11, 900, 1, 55)
+        .build();
+  };
+  const auto longest = named(64), too_long = named(65);
+  CHECK(std::holds_alternative<CommEvent>(decode(longest).event.body));
+  CHECK(std::holds_alternative<UndecodableEvent>(decode(too_long).event.body));
+  const auto mapped = [](size_t size_bytes) {
+    return RecordBuilder(PERF_RECORD_MMAP)
+        .u32(10)
+        .u32(11)
+        .u64(0x1000)
+        .u64(0x1000)
+        .u64(0)
+        .string(std::string(size_bytes, 'a'))
+        .trailer(10, 11, 900, 1, 55)
+        .build();
+  };
+  const auto long_path = mapped(4096), longer_path = mapped(4097);
+  CHECK(std::holds_alternative<MapEvent>(decode(long_path).event.body));
+  CHECK(std::holds_alternative<UndecodableEvent>(decode(longer_path).event.body));
+}
+
 TEST_CASE("COMM tells an exec from a new name") {
   const auto with = [](uint16_t misc) {
     return RecordBuilder(PERF_RECORD_COMM, misc)

@@ -259,3 +259,31 @@ TEST_CASE("Mappings that pile up because no record tells of munmap are bounded")
   CHECK(table.processes.process(1).modules.modules().size() <= ProcessTable::kMaxModules);
   CHECK(is_mapped(table, 1, 0x7000'0000'0000));
 }
+
+TEST_CASE("Mappings of all processes together are bounded, those of images kept the longest") {
+  Table table;
+  table.opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  auto library = code_of("/lib/a.so", 0x7000'0000'0000);
+  library.pid = 1;
+  table.processes.on_map(1, library);
+  constexpr uint64_t kMappings = 10'000;
+  for (uint64_t i = 0; i < kMappings; ++i) table.processes.on_map(1, anonymous(1, i * 0x2000));
+  // None of them ends, or tells of its end.
+  for (uint32_t pid = 1000; pid < 1200; ++pid) table.processes.on_fork(pid, pid, 1, 1);
+  CHECK(table.processes.kept_module_count() <= ProcessTable::kMaxKeptModules);
+  CHECK(table.processes.forgotten_count() > 0);
+  CHECK(is_mapped(table, 1000, 0));
+  CHECK_FALSE(is_mapped(table, 1199, 0));
+  CHECK(is_mapped(table, 1199, 0x7000'0000'0000));
+}
+
+TEST_CASE("Processes and threads whose ends are never told are bounded") {
+  Table table;
+  constexpr uint32_t kMany = ProcessTable::kMaxThreads + 1000;
+  for (uint32_t pid = 1; pid <= kMany; ++pid) table.processes.on_comm(pid, pid, "child", false);
+  CHECK(table.processes.kept_process_count() <= ProcessTable::kMaxProcesses);
+  CHECK(table.processes.kept_thread_count() <= ProcessTable::kMaxThreads);
+  CHECK(table.processes.process_count() == kMany);
+  CHECK(table.processes.forgotten_count() > 0);
+  CHECK(table.processes.process(kMany).name == "child");
+}

@@ -136,6 +136,7 @@ CLI::App& add_subcommand(CLI::App& app, const char* name, const char* descriptio
 
 // Nothing if the program is to go on.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
+  const std::string first = arguments.empty() ? "" : arguments.front();
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes its arguments from the back
   try {
     app.parse(std::move(arguments));
@@ -143,7 +144,10 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     if (app.get_subcommands().empty()) {
-      return usage_error("say what to do: 'record', 'validate', 'upload' or 'convert'", "");
+      const bool has_word = !first.empty() && !first.starts_with('-');
+      return usage_error((has_word ? "there is no command '" + first + "': " : std::string()) +
+                             "say what to do: 'record', 'validate', 'upload' or 'convert'",
+                         "");
     }
     return usage_error(error.what(), app.get_subcommands().front()->get_name() + " ");
   }

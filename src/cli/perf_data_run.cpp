@@ -62,6 +62,20 @@ std::string note_of_clock(const formats::PerfDataHeader& header) {
          " (perf record -k CLOCK_MONOTONIC says it)";
 }
 
+// Of few stacks nothing is said.
+constexpr double kManyCut = 0.05;
+constexpr unsigned kLargestStack_bytes = 65'528;  // of perf's, the largest multiple of 8 it takes
+
+std::string note_of_cut_stacks(const PerfData& data, const recorder::RunFigures& figures) {
+  const uint32_t bytes = data.sampled_event().attr.sample_stack_user;
+  const auto all = static_cast<double>(figures.sample.samples);
+  if (static_cast<double>(figures.samples_truncated()) <= kManyCut * all) return "";
+  if (bytes >= kLargestStack_bytes) return "";
+  return fmt::format(
+      "perf copied no more than {} bytes of each stack: record with --call-graph dwarf,{}", bytes,
+      kLargestStack_bytes);
+}
+
 std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataFigures& figures) {
   std::vector<std::string> notes;
   if (figures.stats.sample_records == 0) {
@@ -76,6 +90,10 @@ std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataF
   if (!data.header().clock) notes.push_back(note_of_clock(data.header()));
   if (!has_switches(data)) {
     notes.push_back("recorded without --switch-events: sleeping is drawn as work");
+  }
+  if (!formats::counts_time(data.sampled_event().attr)) {
+    notes.push_back("samples stand for counts of " + data.sampled_event().name +
+                    ", not for time: Sentry draws them as time");
   }
   if (figures.samples_of_other_events > 0) {
     notes.push_back(fmt::format("{} samples of other events than {} were left out",
@@ -161,6 +179,9 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   if (!has_switches(data)) figures.sample.on_cpu_ns = 0;
   figures.is_converted = true;
   figures.notes = notes_of(data, *played);
+  if (auto note = note_of_cut_stacks(data, figures); !note.empty()) {
+    figures.notes.insert(figures.notes.begin(), std::move(note));
+  }
   figures.records_skipped = played->skipped;
   if ((*stored)->is_broken()) tell_of_broken_output(figures);
   return figures;

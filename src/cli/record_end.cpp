@@ -2,6 +2,7 @@
 
 #include "base/utf8.h"
 #include "cli/message.h"
+#include "recorder/run_notes.h"
 #include "recorder/summary.h"
 
 #include <string>
@@ -31,6 +32,9 @@ bool report(const RecordOptions& options, const recorder::RunFigures& figures,
     if (!left.empty()) {
       print("  note      " + printable_utf8(left) + " is of an earlier recording\n");
     }
+  } else if (figures.chunks_written == 0 && figures.write_errors.empty()) {
+    const auto notes = recorder::notes_of(figures);
+    complain(notes.empty() ? "nothing was written: no thread has two samples" : notes.front());
   }
   for (const std::string& error : figures.write_errors) complain(error);
   for (const auto& [chunks, what] : {std::pair(half_written.not_in_files, "uploaded only"),

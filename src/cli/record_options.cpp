@@ -50,7 +50,8 @@ CLI::Validator in_range(T low, T high) {
           if constexpr (std::is_integral_v<T>) text = std::to_string(value);
           return std::string();
         }
-        return fmt::format("'{}' is not a number from {} to {}", text, low, high);
+        constexpr std::string_view kKind = std::is_integral_v<T> ? "a whole number" : "a number";
+        return fmt::format("'{}' is not {} from {} to {}", text, kKind, low, high);
       },
       "");
 }

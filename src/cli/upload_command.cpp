@@ -66,7 +66,7 @@ int judge(const std::string& name, const Result<ProfileInput>& input) {
     return exit_code_of(file.error->code);
   }
   print(problem_text(file, judging.judging(), false));
-  complain(name + " was not sent: Sentry would refuse it (--no-validate sends it all the same)");
+  complain(name + " was not sent: it is not valid (--no-validate sends it all the same)");
   return input->too_large ? kTooLarge : kAnswerIsNo;
 }
 

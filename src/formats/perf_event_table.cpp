@@ -54,9 +54,23 @@ uint64_t load_u64(Bytes record, size_t offset) {
 
 }  // namespace
 
+bool counts_time(const perf_event_attr& attr) {
+  // On machines with two kinds of cores the upper half says which (PERF_PMU_TYPE_SHIFT).
+  const auto what = static_cast<uint32_t>(attr.config);
+  if (attr.type == PERF_TYPE_SOFTWARE) {
+    return what == PERF_COUNT_SW_CPU_CLOCK || what == PERF_COUNT_SW_TASK_CLOCK;
+  }
+  return attr.type == PERF_TYPE_HARDWARE &&
+         (what == PERF_COUNT_HW_CPU_CYCLES || what == PERF_COUNT_HW_REF_CPU_CYCLES);
+}
+
 void PerfEventTable::add(const PerfEvent& event) {
   const size_t index = size_++;
-  if (sampled_ == kUnknown && has_stacks(event)) sampled_ = index;
+  const bool is_better = sampled_ == kUnknown || (counts_time(event.attr) && !sampled_counts_time_);
+  if (is_better && has_stacks(event)) {
+    sampled_ = index;
+    sampled_counts_time_ = counts_time(event.attr);
+  }
   if ((event.attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0) have_chains_ = true;
   if (!problem_.empty()) return;
   const auto layout = layout_for(event);

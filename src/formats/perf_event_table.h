@@ -15,6 +15,9 @@ namespace sentry_prof::formats {
 // damage.
 constexpr bool is_perf_time(uint64_t time_ns) { return time_ns != 0 && time_ns <= INT64_MAX; }
 
+// Whether its samples stand for time on a CPU: the two clocks, and cycles.
+bool counts_time(const perf_event_attr& attr);
+
 class PerfEventTable {
  public:
   // One event more. Takes time for its ids only.
@@ -36,7 +39,8 @@ class PerfEventTable {
   }
   // 0 if the record has none.
   uint64_t time_of(size_t event, Bytes record) const;
-  // The first event with user registers and stacks.
+  // Of the events with user registers and stacks the first that counts time (counts_time()); if
+  // none does, the first.
   size_t sampled_event() const { return sampled_; }
 
  private:
@@ -47,6 +51,7 @@ class PerfEventTable {
   std::map<uint64_t, size_t> event_by_id_;
   size_t size_ = 0;
   size_t sampled_ = kUnknown;
+  bool sampled_counts_time_ = false;
   bool have_chains_ = false;
   bool have_one_place_for_ids_ = true;
   std::string problem_;  // of the first event that cannot be read; those after it do not matter

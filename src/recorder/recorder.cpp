@@ -15,6 +15,7 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -60,6 +61,10 @@ class PollPace {
   uint64_t cut_copies_ = 0;
 };
 
+bool is_gone(const Error& error) {
+  return error.code == ErrorCode::Gone || error.code == ErrorCode::NotFound;
+}
+
 // A process that has ended since has no maps any more; its samples say so themselves. But without
 // the right to read maps no sample could be unwound.
 Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWriter* raw_log) {
@@ -67,12 +72,13 @@ Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWrite
   if (raw_log != nullptr) raw_log->on_snapshot(snapshot);
   if (snapshot) {
     processes.on_snapshot(*snapshot);
-  } else if (snapshot.error().code == ErrorCode::PermissionDenied) {
-    return fail(ErrorCode::PermissionDenied, snapshot.error().message +
-                                                 ". Without its maps no stack can be unwound: " +
-                                                 os::how_to_get("CAP_SYS_PTRACE"));
+    return {};
   }
-  return {};
+  if (is_gone(snapshot.error())) return {};
+  const bool is_refused = snapshot.error().code == ErrorCode::PermissionDenied;
+  return fail(snapshot.error().code,
+              snapshot.error().message + ". Without its maps no stack can be unwound" +
+                  (is_refused ? ": " + os::how_to_get("CAP_SYS_PTRACE") : std::string()));
 }
 
 // Whether each of the processes has ended.
@@ -98,20 +104,39 @@ Recorder::Recorder(RecorderOptions options, sampling::Sampler& sampler,
 Result<RunResult> Recorder::attach(std::span<const int> pids) {
   auto run = prepare();
   if (!run) return tl::unexpected(run.error());
-  for (int pid : pids) {
-    if (auto ok = target::check_is_profilable(pid); !ok) return tl::unexpected(ok.error());
-    auto pidfd = os::open_pidfd(pid);
-    if (!pidfd) return tl::unexpected(pidfd.error());
-    (*run)->pidfds.push_back(pidfd->get());
-    (*run)->own_pidfds.push_back(std::move(*pidfd));
-  }
+  const auto living = hold_living(pids, **run);
+  if (!living) return tl::unexpected(living.error());
   begin_ns_ = os::monotonic_ns();
-  if (auto ok = sampler_.attach(pids); !ok) return tl::unexpected(ok.error());
-  for (int pid : pids) {
+  if (auto ok = sampler_.attach(*living); !ok) return tl::unexpected(ok.error());
+  for (int pid : *living) {
     if (auto ok = take_snapshot(pid, (*run)->processes, options_.raw_log); !ok)
       return tl::unexpected(ok.error());
   }
-  return record(**run, static_cast<uint32_t>(pids.front()));
+  return record(**run, static_cast<uint32_t>(living->front()));
+}
+
+// Those of the processes that are there; of several (`pgrep`) some may have ended meanwhile.
+Result<std::vector<int>> Recorder::hold_living(std::span<const int> pids, Run& run) {
+  std::vector<int> living;
+  for (int pid : pids) {
+    auto pidfd = hold(pid);
+    if (pidfd) {
+      living.push_back(pid);
+      run.pidfds.push_back(pidfd->get());
+      run.own_pidfds.push_back(std::move(*pidfd));
+    } else if (is_gone(pidfd.error()) && (pid != pids.back() || !living.empty())) {
+      run.notes.push_back(
+          fmt::format("there was no process {}: only the others were recorded", pid));
+    } else {
+      return tl::unexpected(pidfd.error());
+    }
+  }
+  return living;
+}
+
+Result<os::Fd> Recorder::hold(int pid) {
+  if (auto ok = target::check_is_profilable(pid); !ok) return tl::unexpected(ok.error());
+  return os::open_pidfd(pid);
 }
 
 Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno) {
@@ -216,6 +241,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.figures.requested_hz = options_.frequency_hz;
   fill_in(result.figures, recording, run.images, run.processes, *run.finisher);
   if (options_.raw_log != nullptr) options_.raw_log->on_end({end_ns, sampler_.stats()});
+  result.figures.notes = run.notes;
   result.figures.memory_reads_given_up = memory.reads_given_up();
   result.figures.duration_s = static_cast<double>(end_ns - begin_ns_) / 1e9;
   return result;

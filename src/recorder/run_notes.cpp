@@ -9,6 +9,8 @@ namespace {
 // Of few samples the last, unfinished period of each thread is a large share by itself.
 constexpr double kFewSamples = 20;
 constexpr double kExpectedShare = 0.8;
+// At high frequencies there are enough samples of it, but where threads begin and end counts more.
+constexpr double kShort_ns = 20e6;
 // A run as short as this need not have a sample, however busy the target is.
 constexpr double kFewPeriods = 3;
 
@@ -27,8 +29,9 @@ bool promises_one_sample_a_period(const RunFigures& figures) {
          figures.sampler.throttled == 0;
 }
 
-bool is_far_too_few(double taken, double expected) {
-  return expected >= kFewSamples && taken < kExpectedShare * expected;
+bool is_far_too_few(const RunFigures& figures, double taken, double expected) {
+  return static_cast<double>(figures.target_cpu_ns()) >= kShort_ns && expected >= kFewSamples &&
+         taken < kExpectedShare * expected;
 }
 
 // An event of a thread or process starts with a whole period (inherit_event() in
@@ -54,7 +57,7 @@ std::string why_unseen(const RunFigures& figures) {
 std::string shortfall(const RunFigures& figures) {
   if (samples_taken(figures) == 0 || !promises_one_sample_a_period(figures)) return "";
   const double expected = samples_expected(figures), taken = samples_taken(figures);
-  if (!is_far_too_few(taken, expected)) return "";
+  if (!is_far_too_few(figures, taken, expected)) return "";
   return fmt::format("only {:.0f} % of the {:.2f} s of CPU time that the target used was seen. {}",
                      100 * taken / expected, static_cast<double>(figures.target_cpu_ns()) / 1e9,
                      why_unseen(figures));
@@ -69,8 +72,8 @@ std::string nothing_taken(const RunFigures& figures) {
   if (const double period_s = 1.0 / figures.requested_hz;
       figures.duration_s < kFewPeriods * period_s) {
     return fmt::format(
-        "nothing was written: in {:.3g} ms there was hardly time for a sample, of which there is "
-        "one every {:.3g} ms of CPU time. Record a longer run, or raise --frequency",
+        "nothing was written: in {:.0f} ms there was hardly time for a sample, of which there is "
+        "one every {:.4g} ms of CPU time. Record a longer run, or raise --frequency",
         figures.duration_s * 1e3, period_s * 1e3);
   }
   if (samples_expected(figures) < 1) {

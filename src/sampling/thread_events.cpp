@@ -108,10 +108,4 @@ EventTotals ThreadEvents::end_and_read() {
   return totals;
 }
 
-void ThreadEvents::close_all() {
-  sampling_.clear();
-  side_band_.clear();
-  late_events_.clear();
-}
-
 }  // namespace sentry_prof::sampling

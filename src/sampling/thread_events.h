@@ -48,7 +48,6 @@ class ThreadEvents {
   EventTotals end_and_read();
   // No more samples. Inherited events end with the one they come from.
   void close_sampling() { sampling_.clear(); }
-  void close_all();
 
  private:
   struct EventPlaces {

@@ -1,6 +1,7 @@
 // Opens the files behind a target's mappings, none of which is to be trusted: paths may be links
 // out of a container, FIFOs that block, devices whose opening has effects, or other files by now.
 #include "os/file.h"
+#include "os/privileges.h"
 #include "os/proc_text.h"
 #include "target/image_files.h"
 #include "target/mapping_kind.h"
@@ -8,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -25,11 +27,15 @@ namespace {
 constexpr int kMaxRaces = 8;
 
 // While it lives, files are opened with the rights of the target's user: root must not read for a
-// target what that target could not read itself. Of this thread only. Supplementary groups stay.
+// target what that target could not read itself, nor who may read all files without being root. Of
+// this thread only. Supplementary groups stay.
 class AsUserOf {
  public:
   explicit AsUserOf(uint32_t pid) {
-    if (::geteuid() != 0) return;
+    if (::geteuid() != 0) {
+      ordinary_.emplace();
+      return;
+    }
     const auto text = os::read_small_file(fmt::format("/proc/{}/status", pid));
     const auto status = text ? os::parse_status(*text) : std::nullopt;
     if (!status) return;
@@ -47,18 +53,20 @@ class AsUserOf {
   }
 
  private:
+  std::optional<os::AsOrdinaryReader> ordinary_;
   bool is_changed_ = false;
   uid_t previous_uid_ = 0;
   gid_t previous_gid_ = 0;
 };
 
 // An O_PATH descriptor of `path` below `root`: no symbolic link leads out of it, and nothing is
-// opened yet.
-os::Fd find_below(int root, const std::string& path) {
+// opened yet. `how_found`: RESOLVE_CACHED takes only what the kernel remembers, so that nothing is
+// mounted or asked of a server for it (Linux 5.12; before, nothing is found).
+os::Fd find_below(int root, const std::string& path, uint64_t how_found = 0) {
 #ifdef SYS_openat2
   open_how how{};
   how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | how_found;
   for (int attempt = 0; attempt < kMaxRaces; ++attempt) {
     const long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how));
     if (fd >= 0) return os::Fd(static_cast<int>(fd));
@@ -119,16 +127,27 @@ os::Fd find_by_exe(const MappingFacts& mapping) {
   return found;
 }
 
+// Of a process that has ended: below our own root, where the file need not be the same, which the
+// build id tells, or another one that only looks so to a process in a container.
+Result<std::shared_ptr<const ByteSource>> open_named_file_of_ended(const MappingFacts& mapping) {
+  if (mapping.build_id.empty()) {
+    return fail(ErrorCode::Gone, "its process ended before the file could be opened");
+  }
+  const os::Fd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const os::Fd found = find_below(root.get(), mapping.path, RESOLVE_CACHED);
+  if (!found.is_open()) {
+    return fail(ErrorCode::Gone, "its process ended before the file could be opened");
+  }
+  return open_regular_file(found);
+}
+
 Result<std::shared_ptr<const ByteSource>> open_named_file(const MappingFacts& mapping) {
-  os::Fd root = open_root_of(mapping.pid);
+  const os::Fd root = open_root_of(mapping.pid);
   if (!root.is_open()) {
     const int error_number = errno;
     const bool is_gone = error_number == ENOENT || error_number == ESRCH;
-    if (!is_gone) return os::fail_with_errno(error_number, "the root directory of its process");
-    if (mapping.build_id.empty()) {
-      return fail(ErrorCode::Gone, "its process ended before the file could be opened");
-    }
-    root = os::Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (is_gone) return open_named_file_of_ended(mapping);
+    return os::fail_with_errno(error_number, "the root directory of its process");
   }
   const AsUserOf user(mapping.pid);
   const os::Fd found = find_below(root.get(), mapping.path);

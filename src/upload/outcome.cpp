@@ -52,6 +52,13 @@ OutcomeKind kind_of_status(int status) {
   }
 }
 
+// Relay answers with JSON, others with that or nothing. A page is of something that stands before
+// the server and has taken nothing: a proxy's, a hotel's log-in.
+bool is_page(const HttpReply& reply) {
+  const size_t begin = reply.body.find_first_not_of(" \t\r\n");
+  return begin != reply.body.npos && reply.body[begin] == '<';
+}
+
 // Relay says 400 with X-Sentry-Error, or {"detail": ...}. A page in HTML is of a proxy, or of a
 // server that was spoken to without TLS.
 bool is_in_sentrys_form(const HttpReply& reply) {
@@ -62,6 +69,7 @@ bool is_in_sentrys_form(const HttpReply& reply) {
 OutcomeKind kind_of_reply(const HttpReply& reply) {
   const OutcomeKind kind = kind_of_status(reply.status);
   if (reply.status == 400 && !is_in_sentrys_form(reply)) return OutcomeKind::Misconfigured;
+  if (kind == OutcomeKind::Accepted && is_page(reply)) return OutcomeKind::Misconfigured;
   return kind;
 }
 

@@ -98,6 +98,19 @@ TEST_CASE("The target's end ends the recording, and all is written", "[attach]")
   check_is_spin(recording.profile());
 }
 
+TEST_CASE("Of several processes those that are there are recorded", "[attach]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  constexpr pid_t kNobody = 0x3fffff;  // kernel.pid_max is 2^22 at most
+  const Recording recording =
+      record(directory, {.options = {"-d", "0.5"}, .pids = {kNobody, target.pid()}});
+  INFO(recording.result.standard_error);
+  CHECK(recording.result.status() == 0);
+  CHECK(recording.profile().share_containing("alpha") > 0.3);
+  CHECK(recording.result.standard_error.find("there was no process 4194303") != std::string::npos);
+}
+
 TEST_CASE("A program that was deleted while it runs keeps its names", "[deleted]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

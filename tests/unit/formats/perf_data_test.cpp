@@ -216,6 +216,28 @@ TEST_CASE("of several events the first with stacks counts") {
   CHECK(played.survey.main_pid == 2);
 }
 
+TEST_CASE("of several events with stacks the first that counts time counts") {
+  perf_event_attr faults = stack_attr();
+  faults.type = PERF_TYPE_SOFTWARE;
+  faults.config = PERF_COUNT_SW_PAGE_FAULTS;
+  perf_event_attr cycles = stack_attr();
+  cycles.type = PERF_TYPE_HARDWARE;
+  cycles.config = (uint64_t{4} << 32) | PERF_COUNT_HW_CPU_CYCLES;  // of one kind of cores
+  perf_event_attr clock = stack_attr();
+  clock.type = PERF_TYPE_SOFTWARE;
+  clock.config = PERF_COUNT_SW_CPU_CLOCK;
+  const auto builder = PerfDataBuilder()
+                           .event(faults, {3})
+                           .event(cycles, {5})
+                           .event(clock, {7})
+                           .record(stack_sample(3, 1, 100))
+                           .record(stack_sample(5, 2, 200))
+                           .record(stack_sample(7, 3, 300));
+  const Played played = play(builder.file());
+  CHECK(played.sink.sample_tids == Tids{2});
+  CHECK(played.figures.samples_of_other_events == 2);
+}
+
 TEST_CASE("mappings of the kernel are counted and left out") {
   const Played played = play(one_event()
                                  .record(mapping(UINT32_MAX, 0, "[kernel.kallsyms]_text"))

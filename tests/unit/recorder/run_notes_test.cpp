@@ -48,6 +48,14 @@ TEST_CASE("Short threads that were not seen are told, with the share that was") 
   CHECK(says(note, "Raise --frequency"));
 }
 
+TEST_CASE("Of a few milliseconds no share is told, however many samples they should have had") {
+  RunFigures figures = well_sampled(500);
+  figures.requested_hz = 10'000;
+  figures.sampler.on_cpu_ns = 10'000'000;
+  figures.sampler.sample_records = 60;
+  CHECK(notes_of(figures).empty());
+}
+
 TEST_CASE("Few threads do not explain many missing samples") {
   RunFigures figures = well_sampled(1);
   figures.sampler.sample_records = 60;

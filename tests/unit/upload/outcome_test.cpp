@@ -45,6 +45,13 @@ TEST_CASE("Each status has its outcome and its exit code", "[outcome]") {
   }
 }
 
+TEST_CASE("A page in HTML is no server's word that it took anything", "[outcome]") {
+  CHECK(of_status(200, "\n<html>Log in to the network</html>").kind == OutcomeKind::Misconfigured);
+  CHECK(of_status(200, R"({"id":"4c79f60c11214eb38604f4ae0781bfb2"})").kind ==
+        OutcomeKind::Accepted);
+  CHECK(of_status(200, "ok").kind == OutcomeKind::Accepted);
+}
+
 TEST_CASE("Each failure has its outcome and its exit code", "[outcome]") {
   CHECK(of_failure(HttpFailureKind::Unresolved).kind == OutcomeKind::NetworkFailed);
   CHECK(of_failure(HttpFailureKind::Unreachable).kind == OutcomeKind::NetworkFailed);

@@ -66,7 +66,9 @@ Result<InputBytes> open_input(const std::string& path) {
   if ((*file)->size_bytes() < formats::kPerfDataMagic_bytes) {
     return refuse(path + ": too short for a perf.data file, or cut off");
   }
-  return refuse(path + ": not a perf.data file, which is all that can be converted so far");
+  return refuse(path +
+                ": not a perf.data file, which is all that can be converted. ('validate' judges "
+                "profiles, 'upload' sends them)");
 }
 
 // What is converted must not be replaced by what it is converted to.
@@ -82,8 +84,10 @@ Result<void> check_distinct(const ConvertOptions& options, const std::string& pa
 }
 
 int exit_code_of(const Error& error) {
-  return error.code == ErrorCode::Unsupported || error.code == ErrorCode::Malformed ? kAnswerIsNo
-                                                                                    : kInputOutput;
+  const bool is_of_content = error.code == ErrorCode::Unsupported ||
+                             error.code == ErrorCode::Malformed ||
+                             error.code == ErrorCode::LimitExceeded;
+  return is_of_content ? kAnswerIsNo : kInputOutput;
 }
 
 // What the file says of the machine that it was recorded on; else nothing, not what ours is.
@@ -116,12 +120,17 @@ bool is_named_by_us(const RecordOptions& options) {
   return resolve_output(options.output, "perf", 0, options.format) != options.output;
 }
 
-// False after it was told what is wrong.
-bool can_write(const ConvertOptions& options, const std::string& path) {
-  auto ok = check_distinct(options, path);
-  if (ok) ok = check_outputs(options.profile, path);
-  if (!ok) complain(ok.error().message);
-  return ok.has_value();
+// kDone, or the exit code after it was told what is wrong.
+int check_writing(const ConvertOptions& options, const std::string& path) {
+  if (auto ok = check_distinct(options, path); !ok) {
+    complain(ok.error().message);
+    return kWrongUsage;
+  }
+  if (auto ok = check_outputs(options.profile, path); !ok) {
+    complain(ok.error().message);
+    return kInputOutput;
+  }
+  return kDone;
 }
 
 int convert(const ConvertOptions& options, const formats::PerfData& data,
@@ -130,7 +139,9 @@ int convert(const ConvertOptions& options, const formats::PerfData& data,
       resolve_output(options.profile.output, "perf", static_cast<int>(data.survey().main_pid),
                      options.profile.format);
   const OutputDirectory directory(options.profile);
-  if (is_named_by_us(options.profile) && !can_write(options, path)) return kInputOutput;
+  if (is_named_by_us(options.profile)) {
+    if (const int code = check_writing(options, path); code != kDone) return code;
+  }
   ChunkFiles files(path, options.profile.format);
   const auto figures = convert_perf_data(data, run_of(options.profile, data, file), files);
   if (!figures) {
@@ -157,7 +168,9 @@ int convert_command(ConvertOptions options) {
   }
   // Not after minutes of reading, where the name is known now.
   const RecordOptions& profile = options.profile;
-  if (!is_named_by_us(profile) && !can_write(options, profile.output)) return kInputOutput;
+  if (!is_named_by_us(profile)) {
+    if (const int code = check_writing(options, profile.output); code != kDone) return code;
+  }
   const auto data = formats::PerfData::open(**file);
   if (!data) {
     complain(options.input + ": " + data.error().message);

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <iostream>
 #include <memory>
 #include <new>
 #include <optional>
@@ -142,7 +143,10 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
     app.parse(std::move(arguments));
     return {};
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      app.exit(error);
+      return std::cout.flush() ? kDone : kInputOutput;
+    }
     if (app.get_subcommands().empty()) {
       const bool has_word = !first.empty() && !first.starts_with('-');
       return usage_error((has_word ? "there is no command '" + first + "': " : std::string()) +

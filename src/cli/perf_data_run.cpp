@@ -149,13 +149,6 @@ Result<void> check_arch(const PerfData& data) {
                           its.empty() ? "another architecture (its registers say)" : its, own));
 }
 
-// Chunks that were under way fail like the first one.
-void tell_of_broken_output(recorder::RunFigures& figures) {
-  auto& errors = figures.write_errors;
-  errors.erase(std::unique(errors.begin(), errors.end()), errors.end());
-  figures.notes.emplace_back("nothing can be written any more: what came after was not converted");
-}
-
 }  // namespace
 
 Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfDataRun& run,
@@ -183,7 +176,10 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
     figures.notes.insert(figures.notes.begin(), std::move(note));
   }
   figures.records_skipped = played->skipped;
-  if ((*stored)->is_broken()) tell_of_broken_output(figures);
+  if ((*stored)->is_broken()) {
+    figures.notes.emplace_back(
+        "nothing can be written any more: what came after was not converted");
+  }
   return figures;
 }
 

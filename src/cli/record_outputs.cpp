@@ -5,9 +5,12 @@
 #include "os/file.h"
 #include "os/standard_streams.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 namespace sentry_prof::cli {
@@ -48,6 +51,23 @@ Result<void> check_distinct(const RecordOptions& options, const std::string& pat
   }
   if (!summary.empty() && os::is_same_file(options.replay, summary)) {
     return clash("--replay", options.replay, "the file of --summary");
+  }
+  return {};
+}
+
+// A slip of the pen ("-o server -- ./server") must not cost the program. Of a command that is
+// looked for in PATH nothing is said.
+Result<void> check_no_program(const RecordOptions& options, const std::string& path) {
+  std::vector<std::string> programs;
+  if (!options.command.empty()) programs.push_back(options.command.front());
+  for (const int pid : options.pids) programs.push_back(fmt::format("/proc/{}/exe", pid));
+  for (const std::string& output : {path, options.summary, options.raw_log}) {
+    if (output.empty() || output == "-") continue;
+    const bool is_program = std::ranges::any_of(
+        programs, [&](const std::string& program) { return os::is_same_file(program, output); });
+    if (!is_program) continue;
+    return fail(ErrorCode::InvalidArgument,
+                output + " is the program that is to be recorded: give the output another name");
   }
   return {};
 }
@@ -97,7 +117,9 @@ Result<void> check_outputs(const RecordOptions& options, const std::string& path
       complain("warning: other users may write to the directory of " + path);
     }
   }
-  if (auto ok = check_distinct(options, writes_files(options) ? path : "-"); !ok) return ok;
+  const std::string own_path = writes_files(options) ? path : "-";
+  if (auto ok = check_distinct(options, own_path); !ok) return ok;
+  if (auto ok = check_no_program(options, own_path); !ok) return ok;
   if (!options.raw_log.empty()) {
     if (auto ok = os::check_writable(options.raw_log); !ok) return ok;
   }

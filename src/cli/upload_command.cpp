@@ -1,5 +1,6 @@
 #include "cli/upload_command.h"
 
+#include "base/time_units.h"
 #include "cli/chunk_files.h"
 #include "cli/exit_code.h"
 #include "cli/judged_file.h"
@@ -121,7 +122,12 @@ class UploadRun {
       : options_(options),
         sender_(sender),
         signals_(signals),
-        transactions_(std::move(transactions)) {}
+        transactions_(std::move(transactions)) {
+    sender_.uploader().on_wait(
+        [this](upload::WaitReason reason, uint64_t wait_ns) { tell_wait(reason, wait_ns); });
+  }
+  UploadRun(const UploadRun&) = delete;
+  UploadRun& operator=(const UploadRun&) = delete;
 
   int run() {
     for (const std::string& name : options_.files) {
@@ -226,6 +232,17 @@ class UploadRun {
     }
     note(upload::exit_code(outcome.kind));
     is_over_ = is_over_ || ends_all(outcome.kind);
+  }
+  // What is over before anybody wonders needs no word.
+  void tell_wait(upload::WaitReason reason, uint64_t wait_ns) const {
+    constexpr uint64_t kNoticed_ns = 3 * kNsPerSecond;
+    if (wait_ns < kNoticed_ns) return;
+    const uint64_t wait_s = (wait_ns + kNsPerSecond - 1) / kNsPerSecond;
+    say(reason == upload::WaitReason::RateLimit
+            ? fmt::format("{} wants no more of this for now: waiting {} s (^C ends it)",
+                          sender_.host(), wait_s)
+            : fmt::format("{} did not take it: the next try is in {} s (^C ends it)",
+                          sender_.host(), wait_s));
   }
   void say(const std::string& text) const {
     if (!options_.is_quiet) complain(text);

@@ -153,7 +153,9 @@ void ChunkFinisher::write(const Profile& profile, uint64_t samples, uint64_t mar
 }
 
 void ChunkFinisher::note_error(const std::string& message) {
-  if (figures_.write_errors.size() < kMaxWriteErrors) figures_.write_errors.push_back(message);
+  auto& errors = figures_.write_errors;
+  if (!errors.empty() && errors.back() == message) return;
+  if (errors.size() < kMaxWriteErrors) errors.push_back(message);
 }
 
 void ChunkFinisher::count_leaves(const Profile& profile) {

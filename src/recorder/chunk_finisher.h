@@ -44,7 +44,7 @@ class ChunkFinisher {
   static constexpr size_t kMaxQueued = 8;
   // Functions that are remembered for "the five hottest"; rarer ones of a long run are forgotten.
   static constexpr size_t kMaxHotFunctions = 100'000;
-  // A full disk fails every chunk of a long run in the same way.
+  // Different ones: a full disk fails every chunk of a long run in the same way.
   static constexpr size_t kMaxWriteErrors = 10;
 
   // The second thread runs with `nice`, whatever the calling one has. LimitExceeded if no thread

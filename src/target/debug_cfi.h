@@ -16,9 +16,10 @@
 namespace sentry_prof::target {
 
 // What all images of a session may keep of unwind information, in bytes. Copied sections and
-// indexes of all that runs on a desktop are below 200 MiB; of one program seldom more than 20.
+// indexes of all that runs on a desktop are below 200 MiB; of one program seldom more than 20. Half
+// of what the service may have (MemoryMax= of packaging/systemd/sentry-prof@.service).
 struct CfiBudget {
-  uint64_t bytes_left = uint64_t{512} << 20;
+  uint64_t bytes_left = uint64_t{256} << 20;
   // What may be decompressed, whatever is kept of it: a second of the recording thread's time.
   uint64_t expandable_bytes_left = uint64_t{64} << 20;
 };

@@ -47,6 +47,11 @@ enum class Tries : uint8_t {
   One,
 };
 
+enum class WaitReason : uint8_t {
+  RateLimit,
+  FailedTry,  // which another one follows
+};
+
 class Uploader {
  public:
   // The client and the waiter must outlive the uploader.
@@ -56,6 +61,11 @@ class Uploader {
   // From now on `tell` is called, in send(), with each try that failed and that another one
   // follows: a server that is away for an hour is known at once, not after the last try.
   void on_failed_try(std::function<void(const Outcome&)> tell) { tell_ = std::move(tell); }
+
+  // The same with each wait, before it.
+  void on_wait(std::function<void(WaitReason, uint64_t wait_ns)> tell) {
+    tell_wait_ = std::move(tell);
+  }
 
   // Every answer of the server's counts against --max-retries, 429 as well. Limits are kept from
   // one envelope to the next.
@@ -76,6 +86,7 @@ class Uploader {
   RandomSource random_;
   RateLimits limits_;
   std::function<void(const Outcome&)> tell_ = [](const Outcome&) {};
+  std::function<void(WaitReason, uint64_t)> tell_wait_ = [](WaitReason, uint64_t) {};
 };
 
 }  // namespace sentry_prof::upload

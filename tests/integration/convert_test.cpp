@@ -218,8 +218,8 @@ TEST_CASE("An input is never its own output", "[convert]") {
   SKIP_WITHOUT_PERF();
   const PerfRecording perf(with_stacks({}), {target_path("spin"), "0.1"});
   const auto bytes = fs::file_size(perf.path());
-  check_refused({"convert", perf.path(), "-o", perf.path()}, 7, "name of an output, too");
-  check_refused({"convert", perf.path(), "-o", "/dev/null/x", "--summary", perf.path()}, 7,
+  check_refused({"convert", perf.path(), "-o", perf.path()}, 2, "name of an output, too");
+  check_refused({"convert", perf.path(), "-o", "/dev/null/x", "--summary", perf.path()}, 2,
                 "name of an output, too");
   CHECK(fs::file_size(perf.path()) == bytes);
 }

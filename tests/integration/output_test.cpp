@@ -5,6 +5,8 @@
 #include "support/catch2.h"
 #include "target_path.h"
 
+#include <filesystem>
+
 using namespace sentry_prof::testing;
 
 TEST_CASE("An output directory that does not exist is told before anything runs", "[output]") {
@@ -130,6 +132,23 @@ TEST_CASE("Two outputs in one file are refused before anything runs", "[output]"
   refuses("--summary", directory.file("./out.json"));
   refuses("--summary", directory.file("./out.2.json"));
   CHECK_FALSE(exists(trace));
+}
+
+TEST_CASE("The program that is recorded is not overwritten", "[output]") {
+  const TemporaryDirectory directory;
+  const std::string program = directory.file("true");
+  std::filesystem::copy_file("/bin/true", program);
+  const auto size = std::filesystem::file_size(program);
+  const CommandResult result = run_sentry_prof({"record", "-o", program, "--", program});
+  CHECK(result.status() != 0);
+  CHECK(result.standard_error.find("is the program that is to be recorded") != std::string::npos);
+  CHECK(std::filesystem::file_size(program) == size);
+}
+
+TEST_CASE("Help that cannot be written is an error", "[output]") {
+  const CommandResult result =
+      run_command({.arguments = {"sh", "-c", "\"$0\" --help > /dev/full", sentry_prof_path()}});
+  CHECK(result.status() == 7);
 }
 
 TEST_CASE("A directory made for the output goes again if nothing was recorded", "[output]") {

@@ -149,6 +149,23 @@ TEST_CASE("A rate limit is waited for", "[uploader]") {
   CHECK(f.waiter.waits == std::vector<uint64_t>{30 * kNsPerSecond, 90 * kNsPerSecond});
 }
 
+TEST_CASE("Waits are told before they begin, with their reason", "[uploader]") {
+  Fixture f;
+  std::vector<std::pair<WaitReason, uint64_t>> told;
+  f.uploader.on_wait([&](WaitReason reason, uint64_t wait_ns) {
+    CHECK(f.waiter.waits.size() == told.size());
+    told.emplace_back(reason, wait_ns);
+  });
+  f.client.answer(500);
+  f.client.answer(200, "30:profile_chunk:organization");
+  f.client.answer(200);
+  f.send();
+  f.send();
+  REQUIRE(told.size() == 2);
+  CHECK(told[0].first == WaitReason::FailedTry);
+  CHECK(told[1] == std::pair(WaitReason::RateLimit, 30 * kNsPerSecond));
+}
+
 TEST_CASE("A limit of other data does not hold an envelope up for long", "[uploader]") {
   Fixture f;
   f.client.answer(429, "3000:error:org");

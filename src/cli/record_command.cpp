@@ -17,12 +17,14 @@
 #include "recorder/replay.h"
 #include "sampling/perf_sampler.h"
 #include "target/launch.h"
+#include "target/proc.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -108,6 +110,23 @@ int complain_of(const OutputFailure& failure, ExitCode otherwise) {
       failure.stage == OutputStage::Upload && (failure.error.code == ErrorCode::InvalidArgument ||
                                                failure.error.code == ErrorCode::NotFound);
   return is_wrong_usage ? kWrongUsage : otherwise;
+}
+
+// Of several processes (`pgrep`) some may have ended meanwhile. If all have, all are given back:
+// the recorder tells of it.
+std::vector<int> those_that_live(const std::vector<int>& pids) {
+  std::vector<int> living, gone;
+  for (const int pid : pids) {
+    const auto ok = target::check_is_profilable(pid);
+    const bool is_gone =
+        !ok && (ok.error().code == ErrorCode::NotFound || ok.error().code == ErrorCode::Gone);
+    (is_gone ? gone : living).push_back(pid);
+  }
+  if (living.empty()) return pids;
+  for (const int pid : gone) {
+    complain(fmt::format("there is no process {}: only the others are recorded", pid));
+  }
+  return living;
 }
 
 int record_attached(const RecordOptions& options, const os::SignalSet& signals) {
@@ -251,8 +270,9 @@ int record_command(RecordOptions options) {
     complain(signals.error().message);
     return options.command.empty() ? kInputOutput : kOwnFailure;
   }
-  return options.command.empty() ? record_attached(options, *signals)
-                                 : record_launched(options, *signals);
+  if (!options.command.empty()) return record_launched(options, *signals);
+  options.pids = those_that_live(options.pids);
+  return record_attached(options, *signals);
 }
 
 }  // namespace sentry_prof::cli

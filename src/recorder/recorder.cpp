@@ -15,7 +15,6 @@
 #include <array>
 #include <utility>
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -104,39 +103,20 @@ Recorder::Recorder(RecorderOptions options, sampling::Sampler& sampler,
 Result<RunResult> Recorder::attach(std::span<const int> pids) {
   auto run = prepare();
   if (!run) return tl::unexpected(run.error());
-  const auto living = hold_living(pids, **run);
-  if (!living) return tl::unexpected(living.error());
+  for (int pid : pids) {
+    if (auto ok = target::check_is_profilable(pid); !ok) return tl::unexpected(ok.error());
+    auto pidfd = os::open_pidfd(pid);
+    if (!pidfd) return tl::unexpected(pidfd.error());
+    (*run)->pidfds.push_back(pidfd->get());
+    (*run)->own_pidfds.push_back(std::move(*pidfd));
+  }
   begin_ns_ = os::monotonic_ns();
-  if (auto ok = sampler_.attach(*living); !ok) return tl::unexpected(ok.error());
-  for (int pid : *living) {
+  if (auto ok = sampler_.attach(pids); !ok) return tl::unexpected(ok.error());
+  for (int pid : pids) {
     if (auto ok = take_snapshot(pid, (*run)->processes, options_.raw_log); !ok)
       return tl::unexpected(ok.error());
   }
-  return record(**run, static_cast<uint32_t>(living->front()));
-}
-
-// Those of the processes that are there; of several (`pgrep`) some may have ended meanwhile.
-Result<std::vector<int>> Recorder::hold_living(std::span<const int> pids, Run& run) {
-  std::vector<int> living;
-  for (int pid : pids) {
-    auto pidfd = hold(pid);
-    if (pidfd) {
-      living.push_back(pid);
-      run.pidfds.push_back(pidfd->get());
-      run.own_pidfds.push_back(std::move(*pidfd));
-    } else if (is_gone(pidfd.error()) && (pid != pids.back() || !living.empty())) {
-      run.notes.push_back(
-          fmt::format("there was no process {}: only the others were recorded", pid));
-    } else {
-      return tl::unexpected(pidfd.error());
-    }
-  }
-  return living;
-}
-
-Result<os::Fd> Recorder::hold(int pid) {
-  if (auto ok = target::check_is_profilable(pid); !ok) return tl::unexpected(ok.error());
-  return os::open_pidfd(pid);
+  return record(**run, static_cast<uint32_t>(pids.front()));
 }
 
 Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno) {
@@ -241,7 +221,6 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.figures.requested_hz = options_.frequency_hz;
   fill_in(result.figures, recording, run.images, run.processes, *run.finisher);
   if (options_.raw_log != nullptr) options_.raw_log->on_end({end_ns, sampler_.stats()});
-  result.figures.notes = run.notes;
   result.figures.memory_reads_given_up = memory.reads_given_up();
   result.figures.duration_s = static_cast<double>(end_ns - begin_ns_) / 1e9;
   return result;

@@ -75,13 +75,10 @@ class Recorder {
     target::ProcessTable processes{images};
     std::unique_ptr<ChunkFinisher> finisher;
     std::vector<os::Fd> own_pidfds;
-    std::vector<int> pidfds;         // of the targets; when all are readable the run is over
-    std::vector<std::string> notes;  // for the summary
+    std::vector<int> pidfds;  // of the targets; when all are readable the run is over
   };
 
   Result<std::unique_ptr<Run>> prepare();
-  Result<std::vector<int>> hold_living(std::span<const int> pids, Run& run);
-  static Result<os::Fd> hold(int pid);
   RunResult record(Run& run, uint32_t main_pid);
   StopReason loop(Recording& recording, const Run& run);
   void wait_for_events(const Run& run, uint64_t deadline_ns, uint64_t interval_ns) const;

@@ -108,7 +108,7 @@ TEST_CASE("Of several processes those that are there are recorded", "[attach]") 
   INFO(recording.result.standard_error);
   CHECK(recording.result.status() == 0);
   CHECK(recording.profile().share_containing("alpha") > 0.3);
-  CHECK(recording.result.standard_error.find("there was no process 4194303") != std::string::npos);
+  CHECK(recording.result.standard_error.find("there is no process 4194303") != std::string::npos);
 }
 
 TEST_CASE("A program that was deleted while it runs keeps its names", "[deleted]") {

@@ -145,7 +145,9 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help, --version
       app.exit(error);
-      return std::cout.flush() ? kDone : kInputOutput;
+      if (std::cout.flush()) return kDone;
+      complain("standard output cannot be written to");
+      return kInputOutput;
     }
     if (app.get_subcommands().empty()) {
       const bool has_word = !first.empty() && !first.starts_with('-');

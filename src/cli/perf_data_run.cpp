@@ -91,7 +91,7 @@ std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataF
   if (!has_switches(data)) {
     notes.push_back("recorded without --switch-events: sleeping is drawn as work");
   }
-  if (!formats::counts_time(data.sampled_event().attr)) {
+  if (formats::counts_no_time(data.sampled_event().attr)) {
     notes.push_back("samples stand for counts of " + data.sampled_event().name +
                     ", not for time: Sentry draws them as time");
   }

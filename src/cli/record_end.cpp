@@ -22,6 +22,13 @@ bool finish_raw_log(recorder::RawLogWriter* raw_log) {
   return ok.has_value();
 }
 
+std::string why_nothing(const recorder::RunFigures& figures) {
+  for (std::string& note : recorder::notes_of(figures)) {
+    if (note.starts_with("nothing was written")) return std::move(note);
+  }
+  return "nothing was written: no thread has two samples";
+}
+
 }  // namespace
 
 bool report(const RecordOptions& options, const recorder::RunFigures& figures,
@@ -33,8 +40,7 @@ bool report(const RecordOptions& options, const recorder::RunFigures& figures,
       print("  note      " + printable_utf8(left) + " is of an earlier recording\n");
     }
   } else if (figures.chunks_written == 0 && figures.write_errors.empty()) {
-    const auto notes = recorder::notes_of(figures);
-    complain(notes.empty() ? "nothing was written: no thread has two samples" : notes.front());
+    complain(why_nothing(figures));
   }
   for (const std::string& error : figures.write_errors) complain(error);
   for (const auto& [chunks, what] : {std::pair(half_written.not_in_files, "uploaded only"),

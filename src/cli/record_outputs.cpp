@@ -59,7 +59,9 @@ Result<void> check_distinct(const RecordOptions& options, const std::string& pat
 // looked for in PATH nothing is said.
 Result<void> check_no_program(const RecordOptions& options, const std::string& path) {
   std::vector<std::string> programs;
-  if (!options.command.empty()) programs.push_back(options.command.front());
+  const bool is_path =
+      !options.command.empty() && options.command.front().find('/') != std::string::npos;
+  if (is_path) programs.push_back(options.command.front());
   for (const int pid : options.pids) programs.push_back(fmt::format("/proc/{}/exe", pid));
   for (const std::string& output : {path, options.summary, options.raw_log}) {
     if (output.empty() || output == "-") continue;

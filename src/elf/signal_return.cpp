@@ -1,5 +1,6 @@
 #include "elf/signal_return.h"
 
+#include "base/checked.h"
 #include "unwind/code_source.h"
 
 #include <algorithm>
@@ -38,6 +39,8 @@ const Machine kX86_64{
     .stack_pointer = 7,
     .program_counter = 16};
 constexpr size_t kLongestCall_bytes = 9;
+constexpr uint64_t kBefore_bytes =
+    7;  // the farthest that a second instruction begins behind the first
 
 // The handler has returned: the stack pointer is at the kernel's struct rt_sigframe, or the rest of
 // it.
@@ -72,12 +75,31 @@ const Machine* machine_of(const Layout& layout) {
   return layout.machine == EM_X86_64 ? &kX86_64 : nullptr;
 }
 
-bool is_there(const ByteSource& file, const Layout& layout, uint64_t address,
-              std::string_view code) {
-  std::array<char, kLongestCall_bytes> bytes;
-  const auto found = std::span(bytes).first(code.size());
-  return read_code(file, layout, {address}, std::as_writable_bytes(found)) &&
-         std::ranges::equal(found, code);
+// The code around `pc` as far as it can hold the call, of one segment.
+struct Window {
+  uint64_t begin = 0;
+  std::array<char, kBefore_bytes + 1 + kLongestCall_bytes> bytes{};
+  size_t size = 0;
+
+  bool has(uint64_t address, std::string_view code) const {
+    const uint64_t inside = address - begin;
+    return address >= begin && range_fits<uint64_t>(inside, code.size(), size) &&
+           std::string_view(bytes.data(), size)
+               .substr(static_cast<size_t>(inside))
+               .starts_with(code);
+  }
+};
+
+std::optional<Window> read_window(const ByteSource& file, const Layout& layout, uint64_t pc) {
+  const Segment* segment = layout.segment_with({pc}, 1, Layout::Which::Executable);
+  if (segment == nullptr) return std::nullopt;
+  Window window;
+  window.begin = pc - std::min(kBefore_bytes, pc - segment->vaddr.value);
+  window.size = static_cast<size_t>(std::min<uint64_t>(
+      window.bytes.size(), segment->vaddr.value + segment->file_bytes - window.begin));
+  const auto bytes = std::as_writable_bytes(std::span(window.bytes).first(window.size));
+  if (!file.read_at(segment->offset_of({window.begin}), bytes)) return std::nullopt;
+  return window;
 }
 
 struct Place {
@@ -86,12 +108,10 @@ struct Place {
 };
 
 // A return address is that of the first instruction, less one.
-std::optional<Place> place_of(const ByteSource& file, const Layout& layout, const Machine& machine,
-                              uint64_t pc, uint32_t& work) {
+std::optional<Place> place_in(const Window& window, const Machine& machine, uint64_t pc) {
   for (const Call& call : machine.calls) {
     for (const uint64_t begin : {pc + 1, pc, pc - call.second}) {
-      work += unwind::kReadCodeWork;
-      if (is_there(file, layout, begin, call.code)) return Place{begin, begin + call.code.size()};
+      if (window.has(begin, call.code)) return Place{begin, begin + call.code.size()};
     }
   }
   return std::nullopt;
@@ -103,9 +123,12 @@ bool signal_return_row(const ByteSource& file, const Layout& layout, LinkAddress
                        unwind::Row& row) {
   const Machine* machine = machine_of(layout);
   if (machine == nullptr) return false;
-  const std::optional<Place> place = place_of(file, layout, *machine, pc.value, row.work);
-  if (!place) return false;
+  row.work += unwind::kReadCodeWork;
   const uint32_t work = row.work;
+  const std::optional<Window> window = read_window(file, layout, pc.value);
+  if (!window) return false;
+  const std::optional<Place> place = place_in(*window, *machine, pc.value);
+  if (!place) return false;
   row = {};
   row.work = work;
   row.begin = {place->begin - 1};

@@ -64,6 +64,11 @@ bool counts_time(const perf_event_attr& attr) {
          (what == PERF_COUNT_HW_CPU_CYCLES || what == PERF_COUNT_HW_REF_CPU_CYCLES);
 }
 
+bool counts_no_time(const perf_event_attr& attr) {
+  const bool is_raw = attr.type == PERF_TYPE_RAW || attr.type >= PERF_TYPE_MAX;
+  return !is_raw && !counts_time(attr);
+}
+
 void PerfEventTable::add(const PerfEvent& event) {
   const size_t index = size_++;
   const bool is_better = sampled_ == kUnknown || (counts_time(event.attr) && !sampled_counts_time_);

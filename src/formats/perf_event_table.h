@@ -17,6 +17,8 @@ constexpr bool is_perf_time(uint64_t time_ns) { return time_ns != 0 && time_ns <
 
 // Whether its samples stand for time on a CPU: the two clocks, and cycles.
 bool counts_time(const perf_event_attr& attr);
+// Whether they are known to stand for something else; what raw events count only their names say.
+bool counts_no_time(const perf_event_attr& attr);
 
 class PerfEventTable {
  public:

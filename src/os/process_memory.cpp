@@ -144,7 +144,10 @@ size_t ProcessMemoryReader::read(pid_t pid, uint64_t address, std::span<std::byt
     return 0;
   }
   if (worker_ == nullptr) worker_ = Worker::start();
-  if (worker_ == nullptr) return 0;
+  if (worker_ == nullptr) {
+    ++reads_given_up_;
+    return 0;
+  }
   const std::optional<size_t> got = worker_->read(pid, address, out, wait_ns);
   patience_ns_ -= std::min(patience_ns_, monotonic_ns() - begin_ns);
   if (got) return *got;

@@ -40,7 +40,7 @@ class ProcessMemoryReader {
   // has not come back.
   size_t read(pid_t pid, uint64_t address, std::span<std::byte> out);
 
-  // Reads that took too long, and those that were not tried therefore.
+  // Reads that took too long, and those that were not tried therefore, or for want of a thread.
   uint64_t reads_given_up() const { return reads_given_up_; }
 
  private:

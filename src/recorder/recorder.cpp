@@ -103,20 +103,40 @@ Recorder::Recorder(RecorderOptions options, sampling::Sampler& sampler,
 Result<RunResult> Recorder::attach(std::span<const int> pids) {
   auto run = prepare();
   if (!run) return tl::unexpected(run.error());
-  for (int pid : pids) {
-    if (auto ok = target::check_is_profilable(pid); !ok) return tl::unexpected(ok.error());
-    auto pidfd = os::open_pidfd(pid);
-    if (!pidfd) return tl::unexpected(pidfd.error());
-    (*run)->pidfds.push_back(pidfd->get());
-    (*run)->own_pidfds.push_back(std::move(*pidfd));
-  }
+  const auto living = hold_living(pids, **run);
+  if (!living) return tl::unexpected(living.error());
   begin_ns_ = os::monotonic_ns();
-  if (auto ok = sampler_.attach(pids); !ok) return tl::unexpected(ok.error());
-  for (int pid : pids) {
+  if (auto ok = sampler_.attach(*living); !ok) return tl::unexpected(ok.error());
+  for (int pid : *living) {
     if (auto ok = take_snapshot(pid, (*run)->processes, options_.raw_log); !ok)
       return tl::unexpected(ok.error());
   }
-  return record(**run, static_cast<uint32_t>(pids.front()));
+  return record(**run, static_cast<uint32_t>(living->front()));
+}
+
+// Those of the processes that are there; of several some may have ended meanwhile.
+Result<std::vector<int>> Recorder::hold_living(std::span<const int> pids, Run& run) {
+  std::vector<int> living;
+  Error gone;
+  for (int pid : pids) {
+    auto pidfd = hold(pid);
+    if (pidfd) {
+      living.push_back(pid);
+      run.pidfds.push_back(pidfd->get());
+      run.own_pidfds.push_back(std::move(*pidfd));
+    } else if (is_gone(pidfd.error())) {
+      gone = std::move(pidfd.error());
+    } else {
+      return tl::unexpected(pidfd.error());
+    }
+  }
+  if (living.empty()) return tl::unexpected(std::move(gone));
+  return living;
+}
+
+Result<os::Fd> Recorder::hold(int pid) {
+  if (auto ok = target::check_is_profilable(pid); !ok) return tl::unexpected(ok.error());
+  return os::open_pidfd(pid);
 }
 
 Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno) {

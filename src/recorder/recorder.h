@@ -79,6 +79,8 @@ class Recorder {
   };
 
   Result<std::unique_ptr<Run>> prepare();
+  static Result<std::vector<int>> hold_living(std::span<const int> pids, Run& run);
+  static Result<os::Fd> hold(int pid);
   RunResult record(Run& run, uint32_t main_pid);
   StopReason loop(Recording& recording, const Run& run);
   void wait_for_events(const Run& run, uint64_t deadline_ns, uint64_t interval_ns) const;

@@ -289,6 +289,14 @@ void Recording::end_thread(uint32_t tid, uint64_t time_ns) {
   threads_.erase(ended);
 }
 
+// Exits whose records were lost add up. Those that are in this chunk are bounded by its size.
+void Recording::end_unsampled_threads(uint64_t time_ns) {
+  for (auto it = threads_.begin(); it != threads_.end();) {
+    const auto current = it++;
+    if (current->second.chunk_serial != chunk_serial_) end_thread(current->first, time_ns);
+  }
+}
+
 void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
   end_thread(fork.tid, time_ns);  // its exit record was lost
   // Of a process that was there before: its own records tell its name and mappings.
@@ -324,7 +332,7 @@ Recording::ThreadRecord& Recording::thread_record(uint32_t pid, uint32_t tid, ui
   const auto known = threads_.find(tid);
   if (known != threads_.end() && known->second.pid != pid) end_thread(tid, time_ns);
   if (threads_.size() >= target::ProcessTable::kMaxThreads && !threads_.contains(tid)) {
-    end_thread(threads_.begin()->first, time_ns);  // exits whose records were lost add up
+    end_unsampled_threads(time_ns);
   }
   const auto [entry, is_new] = threads_.try_emplace(tid);
   if (is_new) {

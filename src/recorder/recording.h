@@ -81,6 +81,7 @@ class Recording final : public sampling::EventSink {
   ThreadRecord& thread_record(uint32_t pid, uint32_t tid, uint64_t time_ns);
   void end_thread(uint32_t tid, uint64_t time_ns);
   void end_other_threads(uint32_t pid, uint32_t survivor_tid, uint64_t time_ns);
+  void end_unsampled_threads(uint64_t time_ns);
   void retire(ThreadRecord& record, uint32_t tid, uint64_t time_ns);
   uint32_t chunk_thread(ThreadRecord& record, uint32_t tid);
   void add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns);

@@ -110,9 +110,9 @@ std::string memory_not_read(const RunFigures& figures) {
 std::string forgotten(const RunFigures& figures) {
   if (figures.forgotten == 0) return "";
   return fmt::format(
-      "there were too many processes, threads or executable mappings to know them all ({} times "
-      "one "
-      "was forgotten): stacks may end early",
+      "there were more processes, threads or executable mappings than can be kept: what was known "
+      "of "
+      "{} of them was forgotten, and stacks may end early",
       figures.forgotten);
 }
 

@@ -134,6 +134,7 @@ Result<std::shared_ptr<const ByteSource>> open_named_file_of_ended(const Mapping
     return fail(ErrorCode::Gone, "its process ended before the file could be opened");
   }
   const os::Fd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const AsUserOf user(mapping.pid);  // root remains root: whose it was is not known any more
   const os::Fd found = find_below(root.get(), mapping.path, RESOLVE_CACHED);
   if (!found.is_open()) {
     return fail(ErrorCode::Gone, "its process ended before the file could be opened");

@@ -1,6 +1,7 @@
 #include "target/process_table.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace sentry_prof::target {
 
@@ -15,11 +16,23 @@ unwind::ModuleMap images_only(const unwind::ModuleMap& modules) {
   return result;
 }
 
+// The first use that is not of the oldest eighth of the entries.
+template <typename Entries>
+uint64_t oldest_eighth_ends_at(const Entries& entries) {
+  std::vector<uint64_t> uses;
+  uses.reserve(entries.size());
+  for (const auto& [id, entry] : entries) uses.push_back(entry.last_use);
+  const auto eighth = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 8);
+  std::ranges::nth_element(uses, eighth);
+  return *eighth;
+}
+
 }  // namespace
 
 ProcessTable::ProcessEntry& ProcessTable::process_entry(uint32_t pid) {
-  if (processes_.size() >= kMaxProcesses && !processes_.contains(pid)) forget_a_process();
+  if (processes_.size() >= kMaxProcesses && !processes_.contains(pid)) forget_unused_processes();
   const auto [found, is_new] = processes_.try_emplace(pid);
+  found->second.last_use = ++uses_;
   if (is_new) {
     found->second.process.pid = pid;
     ++processes_seen_;
@@ -29,31 +42,40 @@ ProcessTable::ProcessEntry& ProcessTable::process_entry(uint32_t pid) {
 
 ProcessTable::ThreadEntry& ProcessTable::thread_entry(uint32_t pid, uint32_t tid) {
   const auto found = threads_.find(tid);
-  if (found != threads_.end() && found->second.state.pid == pid) return found->second;
-  return new_life(pid, tid);
+  if (found == threads_.end() || found->second.state.pid != pid) return new_life(pid, tid);
+  found->second.last_use = ++uses_;
+  return found->second;
 }
 
-// Any: which of them has ended without a word is not known. Not the one that somebody may look at.
-void ProcessTable::forget_a_process() {
-  auto any = processes_.begin();
-  if (any->first == last_asked_pid_) ++any;
-  set_modules(any->second.process, {});
-  processes_.erase(any);
-  ++forgotten_;
+// An eighth of them, so that they are looked through seldom.
+void ProcessTable::forget_unused_processes() {
+  const uint64_t first_kept = oldest_eighth_ends_at(processes_);
+  for (auto it = processes_.begin(); it != processes_.end();) {
+    const auto current = it++;
+    if (current->second.last_use >= first_kept) continue;
+    set_modules(current->second.process, {});
+    processes_.erase(current);
+    ++forgotten_;
+  }
 }
 
-void ProcessTable::forget_a_thread() {
-  const auto any = threads_.begin();
-  const auto owner = processes_.find(any->second.state.pid);
-  if (owner != processes_.end()) owner->second.living_tids.erase(any->first);
-  first_generation_ = std::max(first_generation_, any->second.state.generation + 1);
-  threads_.erase(any);
-  ++forgotten_;
+void ProcessTable::forget_unused_threads() {
+  const uint64_t first_kept = oldest_eighth_ends_at(threads_);
+  for (auto it = threads_.begin(); it != threads_.end();) {
+    const auto current = it++;
+    const ThreadEntry& entry = current->second;
+    if (entry.last_use >= first_kept) continue;
+    const auto owner = processes_.find(entry.state.pid);
+    if (owner != processes_.end()) owner->second.living_tids.erase(current->first);
+    first_generation_ = std::max(first_generation_, entry.state.generation + 1);
+    threads_.erase(current);
+    ++forgotten_;
+  }
 }
 
 // A thread that was not known, or has a tid that another one had before.
 ProcessTable::ThreadEntry& ProcessTable::new_life(uint32_t pid, uint32_t tid) {
-  if (threads_.size() >= kMaxThreads && !threads_.contains(tid)) forget_a_thread();
+  if (threads_.size() >= kMaxThreads && !threads_.contains(tid)) forget_unused_threads();
   const auto [found, is_new] = threads_.try_emplace(tid);
   ThreadEntry& entry = found->second;
   if (!is_new) {
@@ -63,6 +85,7 @@ ProcessTable::ThreadEntry& ProcessTable::new_life(uint32_t pid, uint32_t tid) {
   const uint32_t generation = is_new ? first_generation_ : entry.state.generation + 1;
   entry = {};
   entry.state = {pid, tid, generation, {}};
+  entry.last_use = ++uses_;
   ++threads_seen_;
   ProcessEntry& owner = process_entry(pid);
   owner.living_tids.insert(tid);

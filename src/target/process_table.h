@@ -53,7 +53,8 @@ class ProcessTable {
   // more than is left has to do without mappings that have no image, or without any.
   static constexpr size_t kMaxKeptModules = 1'000'000;
   // As many as a machine may have at a time (kernel.pid_max is 4 Mi at most, but each takes it some
-  // 10 KiB); exits whose records were lost would add up. Some of them are forgotten then.
+  // 10 KiB); exits whose records were lost would add up. Those that nothing was heard of for the
+  // longest time are forgotten then.
   static constexpr size_t kMaxProcesses = 131'072;
   static constexpr size_t kMaxThreads = 262'144;
 
@@ -72,12 +73,9 @@ class ProcessTable {
   void on_exit(uint32_t pid, uint32_t tid);
 
   // Unknown pids and tids are created empty: their records were lost, or come later.
-  // The references hold until the next call of the same function, or an event of the process or
-  // thread.
-  Process& process(uint32_t pid) {
-    last_asked_pid_ = pid;
-    return process_entry(pid).process;
-  }
+  // The references hold until an event of the process or thread, or a thousand others are asked
+  // for.
+  Process& process(uint32_t pid) { return process_entry(pid).process; }
   ThreadState& thread(uint32_t pid, uint32_t tid) { return thread_entry(pid, tid).state; }
 
   size_t process_count() const { return processes_seen_; }  // all that were ever seen
@@ -93,11 +91,13 @@ class ProcessTable {
     Process process;
     uint64_t snapshot_time_ns = 0;  // of the last snapshot; 0: none
     uint64_t exit_serial = 0;       // number of its exit in this session; 0: lives
+    uint64_t last_use = 0;          // its number among all uses of processes and threads
     std::unordered_set<uint32_t> living_tids;
   };
   struct ThreadEntry {
     ThreadState state;
     uint64_t exit_serial = 0;
+    uint64_t last_use = 0;
   };
   struct Exited {
     uint32_t id = 0;  // pid or tid
@@ -116,8 +116,8 @@ class ProcessTable {
   void insert(Process& process, const MappingFacts& mapping);
   void copy_modules(const Process& parent, Process& child);
   void set_modules(Process& process, unwind::ModuleMap modules);
-  void forget_a_process();
-  void forget_a_thread();
+  void forget_unused_processes();
+  void forget_unused_threads();
   void drop_oldest_processes();
   void drop_oldest_threads();
 
@@ -129,7 +129,7 @@ class ProcessTable {
   size_t exited_modules_ = 0;
   size_t kept_modules_ = 0;
   size_t forgotten_ = 0;
-  uint32_t last_asked_pid_ = 0;
+  uint64_t uses_ = 0;
   uint64_t exits_ = 0;
   // Generation of a tid that is not known: above that of any thread whose state was dropped.
   uint32_t first_generation_ = 0;

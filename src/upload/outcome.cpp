@@ -69,7 +69,8 @@ bool is_in_sentrys_form(const HttpReply& reply) {
 OutcomeKind kind_of_reply(const HttpReply& reply) {
   const OutcomeKind kind = kind_of_status(reply.status);
   if (reply.status == 400 && !is_in_sentrys_form(reply)) return OutcomeKind::Misconfigured;
-  if (kind == OutcomeKind::Accepted && is_page(reply)) return OutcomeKind::Misconfigured;
+  const bool is_verdict = kind == OutcomeKind::Accepted || kind == OutcomeKind::Refused;
+  if (is_verdict && is_page(reply)) return OutcomeKind::Misconfigured;
   return kind;
 }
 

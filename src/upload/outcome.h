@@ -17,7 +17,7 @@ enum class OutcomeKind : uint8_t {
   ServerFailed,   // 5xx, 408, and answers that mean nothing
   NetworkFailed,  // no answer
   TlsFailed,      // the server's certificate or its TLS was refused
-  Misconfigured,  // a redirect, 404 and the like, a 400 or a 2xx that is not Sentry's; a CA file
+  Misconfigured,  // a redirect, 404 and the like, a 400 or a page that is not Sentry's; a CA file
   Cancelled,      // by the user, before there was an answer
 };
 

@@ -145,10 +145,36 @@ TEST_CASE("The program that is recorded is not overwritten", "[output]") {
   CHECK(std::filesystem::file_size(program) == size);
 }
 
+TEST_CASE("A program that is looked for in PATH is another file than the output of its name",
+          "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  for (int i = 0; i < 2; ++i) {
+    const CommandResult result =
+        run_command({.arguments = {sentry_prof_path(), "record", "-F", "997", "-o", "sort", "--",
+                                   "sort", "--version"},
+                     .directory = directory.path()});
+    CHECK(result.status() == 0);
+    CHECK(result.standard_error.find("is the program") == std::string::npos);
+  }
+}
+
+TEST_CASE("-q says why nothing was written", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess idle({.arguments = {"sleep", "60"}});
+  const CommandResult result =
+      run_sentry_prof({"record", "-q", "-d", "0.3", "-o", directory.file("out.json"), "-p",
+                       std::to_string(idle.pid())});
+  CHECK(result.status() == 1);
+  check_says(result, "nothing was written");
+}
+
 TEST_CASE("Help that cannot be written is an error", "[output]") {
   const CommandResult result =
       run_command({.arguments = {"sh", "-c", "\"$0\" --help > /dev/full", sentry_prof_path()}});
   CHECK(result.status() == 7);
+  check_says(result, "standard output");
 }
 
 TEST_CASE("A directory made for the output goes again if nothing was recorded", "[output]") {

@@ -285,5 +285,18 @@ TEST_CASE("Processes and threads whose ends are never told are bounded") {
   CHECK(table.processes.kept_thread_count() <= ProcessTable::kMaxThreads);
   CHECK(table.processes.process_count() == kMany);
   CHECK(table.processes.forgotten_count() > 0);
-  CHECK(table.processes.process(kMany).name == "child");
+  CHECK(table.processes.process(kMany - 50'000).name == "child");
+  CHECK(table.processes.process(1).name.empty());
+}
+
+TEST_CASE("A process that is heard of is not forgotten, however old, nor who looks at it") {
+  Table table;
+  table.processes.on_comm(1, 1, "server", false);
+  table.processes.on_map(1, anonymous(1, 0x1000));
+  for (uint32_t pid = 2; pid <= 3 * ProcessTable::kMaxProcesses; ++pid) {
+    const unwind::ModuleMap& modules = table.processes.process(1).modules;
+    table.processes.on_comm(pid, pid, "child", false);
+    REQUIRE(modules.modules().size() == 1);
+  }
+  CHECK(table.processes.process(1).name == "server");
 }

@@ -50,6 +50,8 @@ TEST_CASE("A page in HTML is no server's word that it took anything", "[outcome]
   CHECK(of_status(200, R"({"id":"4c79f60c11214eb38604f4ae0781bfb2"})").kind ==
         OutcomeKind::Accepted);
   CHECK(of_status(200, "ok").kind == OutcomeKind::Accepted);
+  CHECK(of_status(406, "<html>Blocked</html>").kind == OutcomeKind::Misconfigured);
+  CHECK(of_status(413, "<html>Too large</html>").kind == OutcomeKind::TooLarge);
 }
 
 TEST_CASE("Each failure has its outcome and its exit code", "[outcome]") {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -62,6 +63,12 @@ struct RecordingFixture {
         return read_live(request.address.value, out);
       };
     }
+    options.reread_process = [this](uint32_t pid) -> Result<target::ProcessSnapshot> {
+      ++rereads;
+      if (!reread) return fail(ErrorCode::Gone, "it has ended");
+      return reread(pid);
+    };
+    options.now_ns = [this] { return now_ns.value_or(last_sample_ns); };
     recording.emplace(std::move(options), processes, images, *finisher, 1 * kNsPerSecond);
     map_code(1 * kNsPerSecond, kCode);
     recording->on_event({1 * kNsPerSecond, CommEvent{kPid, kPid, false, "worker"}});
@@ -90,6 +97,7 @@ struct RecordingFixture {
     event.registers = {true, false, std::as_bytes(std::span(words))};
     event.stack = std::as_bytes(std::span(stack));
     ++records_seen;
+    last_sample_ns = time_ns;
     recording->on_event({time_ns, event});
   }
 
@@ -187,6 +195,11 @@ struct RecordingFixture {
   std::vector<uint64_t> copy = copied_words();  // of the next cut sample
   std::vector<uint64_t> live_words;             // the process's stack now, from kStack on
   uint64_t read_time_ns = 0;
+  std::function<target::ProcessSnapshot(uint32_t pid)>
+      reread;  // /proc now; empty: nothing is there
+  int rereads = 0;
+  std::optional<uint64_t> now_ns;  // to tell how old a sample is; none: all are new
+  uint64_t last_sample_ns = 0;
   std::optional<Recording> recording;
   uint64_t records_seen = 0;
 };

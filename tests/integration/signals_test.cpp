@@ -166,6 +166,7 @@ TEST_CASE("A stack whose pages never come is recorded as far as it is there, and
   const TemporaryDirectory directory;
   BackgroundProcess target({.arguments = {target_path("missing_pages"), "60"}});
   if (!target.wait_for_output("lost")) {
+    REQUIRE(target.wait().status() == 2);
     return note_optional_skip("userfaultfd(2) is not permitted for accesses of the kernel's");
   }
   BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));

@@ -22,11 +22,12 @@ TARGET_FUNCTION void lose_pages_above(const char* here) {
   struct uffdio_api api = {.api = UFFD_API};
   struct uffdio_register pages = {.mode = UFFDIO_REGISTER_MODE_MISSING};
   const int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+  if (fd < 0) _exit(2);
   pages.range.start = ((uintptr_t)here + DISTANCE_BYTES) & ~(uintptr_t)4095;
   pages.range.len = MISSING_BYTES;
-  if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &pages) != 0 ||
+  if (ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &pages) != 0 ||
       madvise((void*)(uintptr_t)pages.range.start, MISSING_BYTES, MADV_DONTNEED) != 0) {
-    _exit(2);
+    _exit(1);
   }
 }
 
@@ -40,18 +41,22 @@ TARGET_FUNCTION void leaf(void) {
   _exit(0);
 }
 
+// By pointer, or a compiler may make a loop of it.
+static int (*volatile g_descend)(int);
+
 TARGET_FUNCTION int descend(int depth) {
   volatile char room[200];
-  room[0] = (char)depth;
+  room[depth % 200] = (char)depth;  // any of them: none can be left out
   if (depth == 0) {
     leaf();
     return 0;
   }
-  return descend(depth - 1) + room[0];
+  return g_descend(depth - 1) + room[depth % 200];
 }
 
 static void* run(void* unused) {
   (void)unused;
+  g_descend = descend;
   descend(2500);
   return NULL;
 }

@@ -79,7 +79,7 @@ class ProcessMemoryReader::Worker {
     address_ = address;
     bytes_.resize(out.size());
     state_ = State::Asked;
-    asked_.notify_one();
+    hand_over(asked_, lock);
     const bool is_answered = answered_.wait_for(lock, std::chrono::nanoseconds(wait_ns),
                                                 [this] { return state_ == State::Waiting; });
     if (!is_answered) {
@@ -105,6 +105,14 @@ class ProcessMemoryReader::Worker {
  private:
   enum class State : uint8_t { Waiting, Asked, Ended };
 
+  // Wakes the other side with the lock released: who wakes while it is held goes to sleep again for
+  // it, which is half of what a turn costs.
+  static void hand_over(std::condition_variable& condition, std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    condition.notify_one();
+    lock.lock();
+  }
+
   void run() {
     std::unique_lock lock(mutex_);
     while (!is_left_) {
@@ -115,7 +123,7 @@ class ProcessMemoryReader::Worker {
       lock.lock();
       got_ = got;
       state_ = State::Waiting;
-      answered_.notify_one();
+      hand_over(answered_, lock);
     }
     state_ = State::Ended;
   }

@@ -10,8 +10,9 @@ namespace {
 
 // Each symbol is compared with each address that it holds. In real tables that is a few times the
 // number of addresses (aliases); a hostile one could let a million symbols hold all addresses. This
-// many comparisons take a few tenths of a second; what has been found until then stays.
-constexpr uint64_t kMaxComparisons = 1 << 26;
+// many are a hundred for each address of a chunk of 160,000 frames, and take less than a tenth of a
+// second; what has been found until then stays.
+constexpr uint64_t kMaxComparisons = 1 << 24;
 
 // More is better.
 auto rank_of_holder(const Symbol& s) {

@@ -118,8 +118,7 @@ std::vector<int> those_that_live(const std::vector<int>& pids) {
   std::vector<int> living, gone;
   for (const int pid : pids) {
     const auto ok = target::check_is_profilable(pid);
-    const bool is_gone =
-        !ok && (ok.error().code == ErrorCode::NotFound || ok.error().code == ErrorCode::Gone);
+    const bool is_gone = !ok && target::is_of_ended_process(ok.error());
     (is_gone ? gone : living).push_back(pid);
   }
   if (living.empty()) return pids;

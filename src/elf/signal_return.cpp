@@ -39,13 +39,11 @@ const Machine kX86_64{
     .stack_pointer = 7,
     .program_counter = 16};
 constexpr size_t kLongestCall_bytes = 9;
-constexpr uint64_t kBefore_bytes =
-    7;  // the farthest that a second instruction begins behind the first
+// The farthest that a second instruction begins behind the first.
+constexpr uint64_t kBefore_bytes = 7;
 
 // The handler has returned: the stack pointer is at the kernel's struct rt_sigframe, or the rest of
-// it.
-
-// struct rt_sigframe (arch/arm64/kernel/signal.c): 128 bytes of siginfo and a struct ucontext
+// it. On aarch64 that is (arch/arm64/kernel/signal.c): 128 bytes of siginfo and a struct ucontext
 // (uapi/asm/ucontext.h), whose machine context begins 176 bytes in: fault_address, regs[31], sp, pc
 // (uapi/asm/sigcontext.h), in DWARF's order.
 void save_registers_of_aarch64(unwind::Row& row) {
@@ -56,7 +54,7 @@ void save_registers_of_aarch64(unwind::Row& row) {
   }
 }
 
-// struct rt_sigframe (arch/x86/include/asm/sigframe.h): the address that the handler returned to,
+// On x86-64 (arch/x86/include/asm/sigframe.h) the address that the handler returned to,
 // and a struct ucontext, whose machine context begins 40 bytes in (struct sigcontext_64).
 void save_registers_of_x86_64(unwind::Row& row) {
   constexpr int64_t kRegistersOffset = 40;

@@ -281,7 +281,7 @@ void add_perf_build_id(Bytes record, PerfDataHeader& header) {
   const size_t id_bytes = (head.misc & kHasSize) != 0 ? size_bytes : size_without_padding(id);
   if (!in.ok() || mode != PERF_RECORD_MISC_USER || id_bytes == 0 || id_bytes > id.size()) return;
   const std::string_view path = rest.substr(0, rest.find('\0'));
-  const bool has_room = path.size() <= kMaxPerfPath_bytes &&
+  const bool has_room = path.size() <= sampling::kLongestPath_bytes &&
                         header.build_ids.size() < kMaxPerfBuildIds &&
                         header.build_id_paths_bytes + path.size() <= kMaxPerfBuildIdPaths_bytes;
   if (!has_room) return;

@@ -57,9 +57,8 @@ struct PerfDataHeader {
 inline constexpr size_t kMaxPerfEvents = 4'096;
 inline constexpr size_t kMaxPerfEventIds = 4'000'000;
 inline constexpr size_t kMaxPerfBuildIds = 100'000;
-// Of all their paths; one has PATH_MAX at most.
+// Of all their paths; one has sampling::kLongestPath_bytes at most.
 inline constexpr size_t kMaxPerfBuildIdPaths_bytes = size_t{16} << 20;
-inline constexpr size_t kMaxPerfPath_bytes = 4096;
 // Features are read whole, up to this; the names of a machine's files take some 100 KB.
 inline constexpr uint64_t kMaxPerfFeature_bytes = uint64_t{16} << 20;
 

@@ -4,8 +4,8 @@
 namespace sentry_prof::os {
 
 // While it lives the calling thread runs before all normal ones, where that is permitted (root or
-// CAP_SYS_NICE); else it changes nothing. Measured with 320 runnable threads on two CPUs: without it
-// attaching takes seconds and rings overflow. Threads and children started meanwhile inherit it.
+// CAP_SYS_NICE); else it changes nothing. Measured with 320 runnable threads on two CPUs: without
+// it attaching takes seconds and rings overflow. Threads and children started meanwhile inherit it.
 class RaisedPriority {
  public:
   RaisedPriority();

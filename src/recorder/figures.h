@@ -95,7 +95,7 @@ struct RunFigures {
   std::vector<std::string> write_errors;
   std::vector<std::string> image_problems;
   std::vector<HotFunction> hottest;    // most samples first
-  size_t forgotten = 0;                // ProcessTable::forgotten_count()
+  size_t state_forgotten = 0;          // ProcessTable::forgotten_count()
   uint64_t memory_reads_given_up = 0;  // of stacks deeper than their copies: ProcessMemoryReader
   bool ran_as_root = false;
   bool target_is_stopped = false;  // all that was attached to, when the recording ended

@@ -15,6 +15,7 @@
 #include <array>
 #include <utility>
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -60,10 +61,6 @@ class PollPace {
   uint64_t cut_copies_ = 0;
 };
 
-bool is_gone(const Error& error) {
-  return error.code == ErrorCode::Gone || error.code == ErrorCode::NotFound;
-}
-
 // A process that has ended since has no maps any more; its samples say so themselves. But without
 // the right to read maps no sample could be unwound.
 Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWriter* raw_log) {
@@ -73,7 +70,7 @@ Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWrite
     processes.on_snapshot(*snapshot);
     return {};
   }
-  if (is_gone(snapshot.error())) return {};
+  if (target::is_of_ended_process(snapshot.error())) return {};
   const bool is_refused = snapshot.error().code == ErrorCode::PermissionDenied;
   return fail(snapshot.error().code,
               snapshot.error().message + ". Without its maps no stack can be unwound" +
@@ -124,7 +121,8 @@ Result<std::vector<int>> Recorder::hold_living(std::span<const int> pids, Run& r
       living.push_back(pid);
       run.pidfds.push_back(pidfd->get());
       run.own_pidfds.push_back(std::move(*pidfd));
-    } else if (is_gone(pidfd.error())) {
+    } else if (target::is_of_ended_process(pidfd.error())) {
+      run.notes.push_back(fmt::format("process {} ended before it could be recorded", pid));
       gone = std::move(pidfd.error());
     } else {
       return tl::unexpected(pidfd.error());
@@ -241,6 +239,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.figures.requested_hz = options_.frequency_hz;
   fill_in(result.figures, recording, run.images, run.processes, *run.finisher);
   if (options_.raw_log != nullptr) options_.raw_log->on_end({end_ns, sampler_.stats()});
+  result.figures.notes = std::move(run.notes);
   result.figures.memory_reads_given_up = memory.reads_given_up();
   result.figures.duration_s = static_cast<double>(end_ns - begin_ns_) / 1e9;
   return result;

@@ -76,6 +76,7 @@ class Recorder {
     std::unique_ptr<ChunkFinisher> finisher;
     std::vector<os::Fd> own_pidfds;
     std::vector<int> pidfds;  // of the targets; when all are readable the run is over
+    std::vector<std::string> notes;  // for RunFigures::notes
   };
 
   Result<std::unique_ptr<Run>> prepare();

@@ -26,7 +26,7 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
   figures.sample.loss(Loss::ChunkNotWritten) = finished.samples_not_written;
   figures.threads = processes.thread_count();
   figures.processes = processes.process_count();
-  figures.forgotten = processes.forgotten_count();
+  figures.state_forgotten = processes.forgotten_count();
   figures.images = images.size();
   figures.images_with_debug_cfi = images.images_with_debug_cfi();
   figures.profiler_cpu_s = os::own_cpu_seconds();

@@ -107,13 +107,12 @@ std::string memory_not_read(const RunFigures& figures) {
       figures.memory_reads_given_up == 1 ? "was" : "were");
 }
 
-std::string forgotten(const RunFigures& figures) {
-  if (figures.forgotten == 0) return "";
+std::string state_forgotten(const RunFigures& figures) {
+  if (figures.state_forgotten == 0) return "";
   return fmt::format(
       "there were more processes, threads or executable mappings than can be kept: what was known "
-      "of "
-      "{} of them was forgotten, and stacks may end early",
-      figures.forgotten);
+      "of {} of them was forgotten, and stacks may end early",
+      figures.state_forgotten);
 }
 
 std::string late_cpus(const RunFigures& figures) {
@@ -128,13 +127,13 @@ std::string late_cpus(const RunFigures& figures) {
 std::vector<std::string> notes_of(const RunFigures& figures) {
   std::vector<std::string> notes = figures.notes;
   if (figures.is_converted) {
-    for (auto note : {lost_records, forgotten}) {
+    for (auto note : {lost_records, state_forgotten}) {
       if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
     }
     return notes;
   }
   for (auto note :
-       {nothing_taken, shortfall, lost_records, memory_not_read, forgotten, late_cpus}) {
+       {nothing_taken, shortfall, lost_records, memory_not_read, state_forgotten, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

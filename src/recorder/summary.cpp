@@ -74,7 +74,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "frames_joined", figures.sample.joined_frames);
   add_number(json, "frames_left_out", figures.sample.frames_left_out);
   add_number(json, "memory_reads_given_up", figures.memory_reads_given_up);
-  add_number(json, "state_forgotten", figures.forgotten);
+  add_number(json, "state_forgotten", figures.state_forgotten);
 }
 
 void add_setup(JsonWriter& json, const sampling::SamplerSetup& setup) {

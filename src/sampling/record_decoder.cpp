@@ -37,9 +37,8 @@ struct SideBand {
   uint32_t pid = 0, tid = 0;
 };
 
-// Longer ones are none of the kernel's. d_path() gives no more than PATH_MAX; a thread has 16 bytes
-// (TASK_COMM_LEN), but perf reads the names of kernel workers from /proc, where they have up to 64.
-constexpr size_t kLongestPath_bytes = 4096;
+// Longer ones are none of the kernel's. A thread has 16 bytes (TASK_COMM_LEN), but perf reads the
+// names of kernel workers from /proc, where they have up to 64.
 constexpr size_t kLongestName_bytes = 64;
 
 std::string_view bounded_string(ByteReader& reader, size_t longest_bytes) {

@@ -20,6 +20,9 @@ struct RecordHeader {
 // `bytes` must hold at least RecordHeader::kSizeBytes; shorter spans give a header of size 0.
 RecordHeader read_record_header(Bytes bytes);
 
+// Of a mapping's path; longer ones are none of the kernel's (d_path() gives PATH_MAX at most).
+inline constexpr size_t kLongestPath_bytes = 4096;
+
 // What of perf_event_attr says how an event's records are laid out.
 struct RecordFields {
   uint64_t sample_type = 0;

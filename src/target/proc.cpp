@@ -116,6 +116,10 @@ Result<void> check_lives(int pid, const os::ProcStat& stat) {
 
 }  // namespace
 
+bool is_of_ended_process(const Error& error) {
+  return error.code == ErrorCode::Gone || error.code == ErrorCode::NotFound;
+}
+
 Result<void> check_is_profilable(int pid) {
   if (pid <= 0) return fail(ErrorCode::InvalidArgument, fmt::format("{} is no process id", pid));
   const auto stat = read_facts(pid, "stat", os::parse_stat);

@@ -15,6 +15,10 @@ std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid);
 // Refuses with a sentence: no such process, zombie, kernel thread, another user's process.
 Result<void> check_is_profilable(int pid);
 
+// Whether an error of this folder, or of os::open_pidfd(), says that there is no such process, or
+// none any more.
+bool is_of_ended_process(const Error& error);
+
 // maps, threads and names of a process. A zombie leader's maps are read through a living thread.
 Result<ProcessSnapshot> read_process(int pid);
 

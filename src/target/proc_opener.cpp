@@ -1,7 +1,7 @@
 // Opens the files behind a target's mappings, none of which is to be trusted: paths may be links
 // out of a container, FIFOs that block, devices whose opening has effects, or other files by now.
 #include "os/file.h"
-#include "os/privileges.h"
+#include "os/ordinary_reader.h"
 #include "os/proc_text.h"
 #include "target/image_files.h"
 #include "target/mapping_kind.h"

@@ -37,8 +37,8 @@ std::string_view name_of(WalkEnd end);
 
 // Borrowed from the Unwinder; valid until its next walk.
 struct Walk {
-  std::span<const WalkedFrame>
-      frames;  // leaf first; empty only if the leaf pc is unmapped or not known
+  // Leaf first; empty only if the leaf pc is unmapped or not known.
+  std::span<const WalkedFrame> frames;
   WalkEnd end = WalkEnd::UnmappedPc;
   RuntimeAddress missing;  // of StackTruncated: the word that was not copied
   // With a memory: the steps behind the last row that took all registers, innermost first, without

@@ -1,8 +1,8 @@
-#include "os/privileges.h"
+#include "os/ordinary_reader.h"
 
 #include "os/fd.h"
-#include "unit/os/scratch.h"
 #include "support/catch2.h"
+#include "unit/os/scratch.h"
 
 #include <fcntl.h>
 #include <unistd.h>

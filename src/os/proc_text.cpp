@@ -55,6 +55,8 @@ std::optional<ProcStat> parse_stat(std::string_view text) {
   uint64_t flags = 0;
   if (!next_number(text, 10, flags)) return std::nullopt;
   stat.is_kernel_thread = (flags & kPfKthread) != 0;
+  for (int field = 10; field < 22; ++field) next_word(text);
+  next_number(text, 10, stat.start_ticks);
   return stat;
 }
 
@@ -66,6 +68,10 @@ std::optional<ProcStatus> parse_status(std::string_view text) {
     return std::nullopt;
   }
   read_ids(value_of(text, "Gid:"), status.group_ids);
+  // From the reader's namespace inward.
+  for (std::string_view pids = value_of(text, "NSpid:");
+       next_number(pids, 10, status.innermost_pid);) {
+  }
   std::string_view capabilities = value_of(text, "CapEff:");
   if (!next_number(capabilities, 16, status.effective_capabilities)) {
     status.effective_capabilities = 0;

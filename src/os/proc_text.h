@@ -12,6 +12,7 @@ struct ProcStat {
   char state = '?';  // 'R', 'S', ..., 'Z' zombie, 'X' dead
   uint32_t parent_pid = 0;
   bool is_kernel_thread = false;  // PF_KTHREAD
+  uint64_t start_ticks = 0;       // since the system's boot, sysconf(_SC_CLK_TCK) a second
 };
 
 // "PID (COMM) STATE PPID ...": the name may hold blanks and parentheses. Source: proc_pid_stat(5).
@@ -19,6 +20,7 @@ std::optional<ProcStat> parse_stat(std::string_view text);
 
 struct ProcStatus {
   uint32_t thread_group = 0;            // "Tgid:", the pid that the thread belongs to
+  uint32_t innermost_pid = 0;           // "NSpid:", the pid in the process's own pid namespace
   std::array<uint32_t, 4> user_ids{};   // "Uid:", real, effective, saved, file system
   std::array<uint32_t, 4> group_ids{};  // "Gid:"
   uint64_t effective_capabilities = 0;  // "CapEff:"

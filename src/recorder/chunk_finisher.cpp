@@ -134,8 +134,10 @@ void ChunkFinisher::process(ChunkJob job) {
 // What was read to name the frames is given back before the profile is written.
 Profile ChunkFinisher::finish(ChunkJob job) {
   SymbolFrameNames names(std::move(job.images));
-  return profile::finish_chunk(std::move(job.chunk), job.session, clock_, job.main_pid, names,
-                               placer_);
+  Profile profile = profile::finish_chunk(std::move(job.chunk), job.session, clock_, job.main_pid,
+                                          names, placer_);
+  figures_.jit += names.jit();
+  return profile;
 }
 
 void ChunkFinisher::write(const Profile& profile, uint64_t samples, uint64_t markers) {

@@ -36,6 +36,7 @@ struct FinishedFigures {
   uint64_t samples_not_written = 0;
   std::vector<std::string> write_errors;  // no more than ChunkFinisher::kMaxWriteErrors
   std::vector<HotFunction> hottest;
+  JitFigures jit;
 };
 
 class ChunkFinisher {

@@ -53,6 +53,7 @@ struct SampleFigures {
   // Of deep recursion the frames in the middle are not kept (unwind::kMaxFrames).
   uint64_t samples_with_frames_left_out = 0;
   uint64_t frames_left_out = 0;
+  uint64_t samples_with_jit_frames = 0;  // in code that has no file
   uint64_t cut_copies = 0;  // samples whose stack was deeper than its copy, completed or not
   uint64_t unwind_ns = 0;
   uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
@@ -82,6 +83,20 @@ struct UploadFigures {
   uint64_t lost = 0;  // not sent, and not kept anywhere
 };
 
+// Frames in code that was compiled while the target ran, each counted once a chunk.
+struct JitFigures {
+  uint64_t frames = 0;
+  uint64_t frames_named = 0;   // by the process's JIT map
+  uint64_t bad_map_lines = 0;  // that are not of its form
+
+  JitFigures& operator+=(const JitFigures& other) {
+    frames += other.frames;
+    frames_named += other.frames_named;
+    bad_map_lines += other.bad_map_lines;
+    return *this;
+  }
+};
+
 // What a whole run was; the source of the printed summary and of --summary.
 struct RunFigures {
   SampleFigures sample;
@@ -94,7 +109,8 @@ struct RunFigures {
   uint32_t chunks_too_small = 0;
   std::vector<std::string> write_errors;
   std::vector<std::string> image_problems;
-  std::vector<HotFunction> hottest;    // most samples first
+  std::vector<HotFunction> hottest;  // most samples first
+  JitFigures jit;
   size_t state_forgotten = 0;          // ProcessTable::forgotten_count()
   uint64_t memory_reads_given_up = 0;  // of stacks deeper than their copies: ProcessMemoryReader
   bool ran_as_root = false;

@@ -1,6 +1,7 @@
 #include "recorder/image_catalog.h"
 
 #include "elf/function_starts.h"
+#include "symbols/perf_map.h"
 #include "symbols/symbol_names.h"
 
 #include <algorithm>
@@ -8,7 +9,8 @@
 namespace sentry_prof::recorder {
 
 uint32_t AnonymousRegions::number_of(uint32_t pid, uint64_t begin, uint64_t end) {
-  const auto [entry, is_new] = by_begin_.try_emplace({pid, begin}, 0);
+  const uint32_t process = process_of(pid);
+  const auto [entry, is_new] = by_begin_.try_emplace({process, begin}, 0);
   if (!is_new) {
     // The same region may have grown; a place that is too small would overlap its neighbour.
     Region& known = regions_[entry->second - kFirst];
@@ -19,8 +21,43 @@ uint32_t AnonymousRegions::number_of(uint32_t pid, uint64_t begin, uint64_t end)
     return profile::FrameKey::kNoImage;
   }
   entry->second = kFirst + static_cast<uint32_t>(regions_.size());
-  regions_.push_back({pid, begin, end});
+  regions_.push_back({process, begin, end});
   return entry->second;
+}
+
+uint32_t AnonymousRegions::process_of(uint32_t pid) {
+  const auto [entry, is_new] =
+      process_by_pid_.try_emplace(pid, static_cast<uint32_t>(processes_.size()));
+  if (is_new) {
+    processes_.push_back({.pid = pid, .has_ended = false, .jit_map = {}});
+    look_for_jit_map(processes_.back());
+  }
+  return entry->second;
+}
+
+void AnonymousRegions::end_process(uint32_t pid) {
+  const auto ended = process_by_pid_.find(pid);
+  if (ended == process_by_pid_.end()) return;
+  processes_[ended->second].has_ended = true;
+  process_by_pid_.erase(ended);
+}
+
+void AnonymousRegions::look_for_jit_map(Process& process) {
+  if (!find_jit_map_ || process.jit_map || jit_maps_ >= kMaxJitMaps) return;
+  process.jit_map = find_jit_map_(process.pid);
+  if (process.jit_map) ++jit_maps_;
+}
+
+void AnonymousRegions::look_for_jit_maps() {
+  for (const auto& [pid, process] : process_by_pid_) look_for_jit_map(processes_[process]);
+}
+
+void AnonymousRegions::close_ended_jit_maps() {
+  for (Process& process : processes_) {
+    if (!process.has_ended || !process.jit_map) continue;
+    process.jit_map = nullptr;
+    --jit_maps_;
+  }
 }
 
 ChunkImages images_of_chunk(const profile::RawChunk& chunk, const target::ImageStore& images,
@@ -29,7 +66,10 @@ ChunkImages images_of_chunk(const profile::RawChunk& chunk, const target::ImageS
   for (const profile::FrameKey& frame : chunk.frames) {
     if (frame.image == profile::FrameKey::kNoImage) continue;
     if (frame.image >= AnonymousRegions::kFirst) {
-      result.regions.try_emplace(frame.image, regions.region(frame.image));
+      const AnonymousRegions::Region& region = regions.region(frame.image);
+      if (!result.regions.try_emplace(frame.image, region).second) continue;
+      const target::JitMap& jit_map = regions.jit_map(region.process);
+      if (jit_map) result.jit_maps.try_emplace(region.process, jit_map);
     } else if (!result.files.contains(frame.image)) {
       auto image = images.image(frame.image);
       result.function_starts.emplace(frame.image, image->function_starts());
@@ -63,8 +103,26 @@ profile::ImageFacts facts_of(const AnonymousRegions::Region& region) {
 }
 
 // A return address points behind its call, which may be the last instruction of its function.
-LinkAddress lookup_address(const profile::FrameKey& frame) {
-  return {frame.is_exact || frame.pc == 0 ? frame.pc : frame.pc - 1};
+uint64_t lookup_pc(const profile::FrameKey& frame) {
+  return frame.is_exact || frame.pc == 0 ? frame.pc : frame.pc - 1;
+}
+
+// Sorts the members of `frames` by address, and gives these.
+template <typename Address>
+std::vector<Address> sorted_addresses(std::span<const profile::FrameKey> frames,
+                                      std::vector<uint32_t>& members) {
+  std::ranges::sort(members, {}, [&](uint32_t i) { return lookup_pc(frames[i]); });
+  std::vector<Address> addresses;
+  addresses.reserve(members.size());
+  for (uint32_t i : members) addresses.push_back({lookup_pc(frames[i])});
+  return addresses;
+}
+
+void take_names(std::vector<std::optional<std::string>> found, const std::vector<uint32_t>& members,
+                std::vector<std::string>& names) {
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (found[i]) names[members[i]] = std::move(*found[i]);
+  }
 }
 
 }  // namespace
@@ -89,30 +147,50 @@ std::vector<std::string> SymbolFrameNames::names_of(std::span<const profile::Fra
   for (auto& [image, indices] : members) {
     name_frames_of(*images_.files.at(image), frames, std::move(indices), names);
   }
+  name_jit_frames(frames, names);
   return names;
 }
 
 std::optional<uint64_t> SymbolFrameNames::function_start(const profile::FrameKey& frame) const {
   const auto found = images_.function_starts.find(frame.image);
   if (found == images_.function_starts.end() || !found->second) return std::nullopt;
-  const auto start = found->second->start_at(lookup_address(frame));
+  const auto start = found->second->start_at({lookup_pc(frame)});
   return start ? std::optional(start->value) : std::nullopt;
 }
 
-void SymbolFrameNames::name_frames_of(const target::LoadedImage& image,
-                                      std::span<const profile::FrameKey> frames,
+void SymbolFrameNames::name_frames_of(const target::LoadedImage& image, Frames frames,
                                       std::vector<uint32_t> members,
                                       std::vector<std::string>& names) const {
-  std::sort(members.begin(), members.end(), [&](uint32_t a, uint32_t b) {
-    return lookup_address(frames[a]) < lookup_address(frames[b]);
-  });
-  std::vector<LinkAddress> addresses;
-  addresses.reserve(members.size());
-  for (uint32_t i : members) addresses.push_back(lookup_address(frames[i]));
-  auto found = symbols::names_at(image.file(), image.layout(), addresses);
-  for (size_t i = 0; i < members.size(); ++i) {
-    if (found[i]) names[members[i]] = std::move(*found[i]);
+  const auto addresses = sorted_addresses<LinkAddress>(frames, members);
+  take_names(symbols::names_at(image.file(), image.layout(), addresses), members, names);
+}
+
+void SymbolFrameNames::name_jit_frames(Frames frames, std::vector<std::string>& names) {
+  std::unordered_map<uint32_t, std::vector<uint32_t>> members;  // by process
+  for (uint32_t i = 0; i < frames.size(); ++i) {
+    const auto region = images_.regions.find(frames[i].image);
+    if (region == images_.regions.end()) continue;
+    ++jit_.frames;
+    if (images_.jit_maps.contains(region->second.process)) {
+      members[region->second.process].push_back(i);
+    }
   }
+  for (auto& [process, indices] : members) {
+    name_jit_frames_of(images_.jit_maps.at(process), frames, std::move(indices), names);
+  }
+}
+
+void SymbolFrameNames::name_jit_frames_of(const target::JitMap& jit_map, Frames frames,
+                                          std::vector<uint32_t> members,
+                                          std::vector<std::string>& names) {
+  const auto file = jit_map();
+  if (file == nullptr) return;
+  const auto addresses = sorted_addresses<RuntimeAddress>(frames, members);
+  symbols::PerfMapNames found = symbols::names_in_perf_map(*file, addresses);
+  jit_.bad_map_lines += found.bad_lines;
+  jit_.frames_named += static_cast<uint64_t>(
+      std::ranges::count_if(found.names, [](const auto& name) { return name.has_value(); }));
+  take_names(std::move(found.names), members, names);
 }
 
 }  // namespace sentry_prof::recorder

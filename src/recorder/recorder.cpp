@@ -9,6 +9,7 @@
 #include "recorder/executable_name.h"
 #include "recorder/register_mapping.h"
 #include "recorder/run_figures.h"
+#include "target/jit_map.h"
 #include "target/proc.h"
 
 #include <algorithm>
@@ -211,6 +212,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
     if (raw_log != nullptr) raw_log->on_reread(snapshot);
     return snapshot;
   };
+  options.find_jit_map = target::find_jit_map;
   os::ProcessMemoryReader memory;
   options.read_memory = [&memory, raw_log = options_.raw_log](
                             const MemoryRequest& request, std::span<std::byte> out) -> MemoryRead {

@@ -75,7 +75,7 @@ class Recorder {
     target::ProcessTable processes{images};
     std::unique_ptr<ChunkFinisher> finisher;
     std::vector<os::Fd> own_pidfds;
-    std::vector<int> pidfds;  // of the targets; when all are readable the run is over
+    std::vector<int> pidfds;         // of the targets; when all are readable the run is over
     std::vector<std::string> notes;  // for RunFigures::notes
   };
 

@@ -40,6 +40,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       unwinder_(native_arch()),
       completion_(unwinder_, options_.read_memory),
       builder_(begin_ns),
+      regions_(options_.find_jit_map),
       dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
       chunk_end_ns_(begin_ns + options_.chunk_ns),
       idle_threshold_ns_(2 * kNsPerSecond / options_.frequency_hz),
@@ -167,9 +168,12 @@ void Recording::collect_frames(const unwind::Walk& walk, uint32_t pid,
   frame_buffer_.clear();
   figures_.frames_left_out += walk.frames_left_out;
   if (walk.frames_left_out > 0) ++figures_.samples_with_frames_left_out;
+  bool has_jit_frame = false;
   for (const unwind::WalkedFrame& frame : walk.frames) {
     frame_buffer_.push_back(key_of(frame, pid, modules));
+    has_jit_frame |= frame.image == unwind::kNoImage;
   }
+  if (has_jit_frame) ++figures_.samples_with_jit_frames;
 }
 
 profile::FrameKey Recording::key_of(const unwind::WalkedFrame& frame, uint32_t pid,
@@ -263,6 +267,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   if (!comm.is_exec) return;
   end_other_threads(comm.pid, comm.tid, time_ns);
   rereads_.erase(comm.pid);  // of the program before
+  regions_.end_process(comm.pid);
   if (execs_.size() > kMaxExecs) execs_.clear();
   execs_.insert(comm.pid);
   if (comm.pid == options_.main_pid) {
@@ -301,13 +306,17 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
   end_thread(fork.tid, time_ns);  // its exit record was lost
   // Of a process that was there before: its own records tell its name and mappings.
   if (fork.is_synthesized && fork.pid != fork.parent_pid) return;
+  if (fork.pid == fork.tid) regions_.end_process(fork.pid);  // the end of the one before was lost
   processes_.on_fork(fork.pid, fork.tid, fork.parent_pid, fork.parent_tid, time_ns);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   end_thread(exit.tid, time_ns);
   execs_.erase(exit.tid);
-  if (exit.tid == exit.pid) rereads_.erase(exit.pid);
+  if (exit.tid == exit.pid) {
+    rereads_.erase(exit.pid);
+    regions_.end_process(exit.pid);
+  }
   processes_.on_exit(exit.pid, exit.tid);
 }
 
@@ -378,7 +387,9 @@ void Recording::cut_chunk(uint64_t end_ns) {
   ChunkJob job{builder_.finish(end_ns), {}, {}, options_.main_pid};
   if (job.chunk.samples.empty()) return;
   job.session = session();
+  regions_.look_for_jit_maps();
   job.images = images_of_chunk(job.chunk, images_, regions_);
+  regions_.close_ended_jit_maps();
   const uint64_t samples = job.chunk.samples_with_stack();
   if (!finisher_.submit(std::move(job))) figures_.loss(Loss::ChunkQueueFull) += samples;
 }

@@ -37,6 +37,8 @@ struct RecordingOptions {
   std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
   // Reads the rest of stacks that are deeper than their copies. May be empty.
   ReadMemory read_memory;
+  // Finds what names a process's JIT code. May be empty.
+  FindJitMap find_jit_map;
   // What the main program is called (executable_name()), by its path and the process's name; empty:
   // by its path alone.
   std::function<std::string(const std::string&, const std::string&)> name_executable;

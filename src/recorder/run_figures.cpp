@@ -17,6 +17,7 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
   figures.chunks_too_small = finished.chunks_too_small;
   figures.write_errors = std::move(finished.write_errors);
   figures.hottest = std::move(finished.hottest);
+  figures.jit = finished.jit;
   figures.image_problems = images.problems();
   figures.sample.loss(Loss::RingFull) = figures.sampler.lost_samples;
   figures.sample.loss(Loss::Undecodable) = figures.sampler.undecodable_samples;

@@ -13,6 +13,8 @@ constexpr double kExpectedShare = 0.8;
 constexpr double kShort_ns = 20e6;
 // A run as short as this need not have a sample, however busy the target is.
 constexpr double kFewPeriods = 3;
+// Regular expressions and foreign calls are compiled in many programs, and nobody names them.
+constexpr double kWorthNaming = 0.05;
 
 double samples_taken(const RunFigures& figures) {
   return static_cast<double>(figures.sampler.sample_records + figures.samples_lost());
@@ -115,6 +117,21 @@ std::string state_forgotten(const RunFigures& figures) {
       figures.state_forgotten);
 }
 
+std::string nameless_jit_code(const RunFigures& figures) {
+  const auto samples = static_cast<double>(figures.sample.samples_with_jit_frames);
+  const bool is_much = samples > kWorthNaming * static_cast<double>(figures.sample.samples);
+  if (!is_much || figures.jit.frames_named > 0) return "";
+  return "code that was compiled while the program ran has no names here. Many compilers write "
+         "them for profilers (/tmp/perf-PID.map) if they are told to: node --perf-basic-prof, "
+         "python3 -X perf, DOTNET_PerfMapEnabled=1, jcmd PID Compiler.perfmap";
+}
+
+std::string bad_jit_map(const RunFigures& figures) {
+  if (figures.jit.bad_map_lines == 0) return "";
+  return fmt::format("{} lines of /tmp/perf-PID.map are not of the form \"START SIZE NAME\"",
+                     figures.jit.bad_map_lines);
+}
+
 std::string late_cpus(const RunFigures& figures) {
   const uint32_t cpus = figures.sampler.cpus_not_sampled;
   if (cpus == 0) return "";
@@ -132,8 +149,8 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     }
     return notes;
   }
-  for (auto note :
-       {nothing_taken, shortfall, lost_records, memory_not_read, state_forgotten, late_cpus}) {
+  for (auto note : {nothing_taken, shortfall, lost_records, memory_not_read, state_forgotten,
+                    nameless_jit_code, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

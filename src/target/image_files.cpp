@@ -27,7 +27,7 @@ bool leaves_too_few_descriptors(int fd) {
 
 }  // namespace
 
-Result<std::shared_ptr<const ByteSource>> open_regular_file(const os::Fd& found) {
+Result<os::Fd> reopen_regular_file(const os::Fd& found) {
   struct stat status {};
   if (::fstat(found.get(), &status) != 0) return os::fail_with_errno(errno, "fstat");
   if (!S_ISREG(status.st_mode)) return fail(ErrorCode::Unsupported, "not a regular file");
@@ -37,7 +37,13 @@ Result<std::shared_ptr<const ByteSource>> open_regular_file(const os::Fd& found)
   if (leaves_too_few_descriptors(file.get())) {
     return fail(ErrorCode::LimitExceeded, "too many open files (raise the limit: ulimit -n)");
   }
-  auto bytes = os::FileByteSource::adopt(std::move(file));
+  return file;
+}
+
+Result<std::shared_ptr<const ByteSource>> open_regular_file(const os::Fd& found) {
+  auto file = reopen_regular_file(found);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  auto bytes = os::FileByteSource::adopt(std::move(*file));
   if (!bytes) return tl::unexpected(std::move(bytes.error()));
   return std::shared_ptr<const ByteSource>(std::move(*bytes));
 }

@@ -13,6 +13,8 @@ namespace sentry_prof::target {
 // Opens for reading what an O_PATH descriptor found, once it is known to be a regular file: nothing
 // else is opened, which might block or have effects. Unsupported: another kind of file.
 // LimitExceeded: few descriptors are left. Else by errno.
+Result<os::Fd> reopen_regular_file(const os::Fd& found);
+// The same as bytes.
 Result<std::shared_ptr<const ByteSource>> open_regular_file(const os::Fd& found);
 
 // This process's own vdso, if it is of this size. Our own is everybody's: the kernel has one. Of

@@ -1,92 +1,27 @@
 // Opens the files behind a target's mappings, none of which is to be trusted: paths may be links
 // out of a container, FIFOs that block, devices whose opening has effects, or other files by now.
-#include "os/file.h"
-#include "os/ordinary_reader.h"
-#include "os/proc_text.h"
+#include "os/errors.h"
 #include "target/image_files.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"
+#include "target/process_files.h"
 
 #include <cerrno>
-#include <cstring>
-#include <optional>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/openat2.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace sentry_prof::target {
 
 namespace {
 
-// openat2 gives EAGAIN when a rename or mount races with its walk.
-constexpr int kMaxRaces = 8;
-
-// While it lives, files are opened with the rights of the target's user: root must not read for a
-// target what that target could not read itself, nor who may read all files without being root. Of
-// this thread only. Supplementary groups stay.
-class AsUserOf {
- public:
-  explicit AsUserOf(uint32_t pid) {
-    if (::geteuid() != 0) {
-      ordinary_.emplace();
-      return;
-    }
-    const auto text = os::read_small_file(fmt::format("/proc/{}/status", pid));
-    const auto status = text ? os::parse_status(*text) : std::nullopt;
-    if (!status) return;
-    // The group first: without root's user id it could not be changed.
-    previous_gid_ = static_cast<gid_t>(::setfsgid(status->group_ids[3]));
-    previous_uid_ = static_cast<uid_t>(::setfsuid(status->user_ids[3]));
-    is_changed_ = true;
-  }
-  AsUserOf(const AsUserOf&) = delete;
-  AsUserOf& operator=(const AsUserOf&) = delete;
-  ~AsUserOf() {
-    if (!is_changed_) return;
-    ::setfsuid(previous_uid_);
-    ::setfsgid(previous_gid_);
-  }
-
- private:
-  std::optional<os::AsOrdinaryReader> ordinary_;
-  bool is_changed_ = false;
-  uid_t previous_uid_ = 0;
-  gid_t previous_gid_ = 0;
-};
-
-// An O_PATH descriptor of `path` below `root`: no symbolic link leads out of it, and nothing is
-// opened yet. `how_found`: RESOLVE_CACHED takes only what the kernel remembers, so that nothing is
-// mounted or asked of a server for it (Linux 5.12; before, nothing is found).
-os::Fd find_below(int root, const std::string& path, uint64_t how_found = 0) {
-#ifdef SYS_openat2
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | how_found;
-  for (int attempt = 0; attempt < kMaxRaces; ++attempt) {
-    const long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how));
-    if (fd >= 0) return os::Fd(static_cast<int>(fd));
-    if (errno != EAGAIN && errno != EINTR) break;
-  }
-#else
-  errno = ENOSYS;
-#endif
-  return os::Fd();
-}
-
 bool is_expected_inode(const struct stat& status, const MappingFacts& mapping) {
   // Not the device: btrfs and overlayfs tell stat() another one than they tell maps. With a build
   // id the caller compares that, which is better than both.
   return mapping.inode == 0 || !mapping.build_id.empty() || status.st_ino == mapping.inode;
-}
-
-os::Fd open_root_of(uint32_t pid) {
-  return os::Fd(
-      ::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 bool is_expected_file(const os::Fd& found, const MappingFacts& mapping) {

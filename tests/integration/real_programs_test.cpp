@@ -111,11 +111,17 @@ TEST_CASE("node: code that was compiled just now is walked by its frame pointers
       "function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; "
       "}\n"
       "function down(n) { return n === 0 ? leaf(300) : down(n - 1) + leaf(300); }\n"
-      "const end = Date.now() + 1000; let sum = 0; while (Date.now() < end) sum += down(10);";
-  const Recording recording = record_well(directory, {.command = {"node", "-e", script}});
+      "const end = Date.now() + 1000; let sum = 0; while (Date.now() < end) sum += down(10);\n"
+      "process.on('exit', () => require('fs').unlinkSync(`/tmp/perf-${process.pid}.map`));";
+  const Recording recording =
+      record_well(directory, {.command = {"node", "--perf-basic-prof", "-e", script}});
   CHECK(recording.summary().share_complete() >= 0.99);
   CHECK(recording.summary().number("frames_by_origin/frame_pointer") >
         5 * recording.summary().number("samples"));
+  const auto is_our_script = [](const LoadedFrame& frame) {
+    return frame.function.find("[eval]") != std::string::npos;
+  };
+  CHECK(recording.profile().share_with_frame(is_our_script) > 0.5);
 }
 
 TEST_CASE("xz -T2: two busy worker threads of liblzma", "[xz]") {

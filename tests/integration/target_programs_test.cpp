@@ -40,6 +40,34 @@ size_t descents_in(const LoadedProfile& profile, const LoadedSample& sample) {
 
 }  // namespace
 
+#ifdef __x86_64__
+TEST_CASE("Code that a program compiled while it ran has the names that it tells perf", "[jit]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string when = GENERATE(std::string("tells"), std::string("late"));
+  const Recording recording = record_well(
+      directory,
+      {.options = {"--chunk-seconds", "1"}, .command = {target_path("jit_code"), "2.5", when}});
+  const LoadedProfile& profile = recording.profile();
+  if (when == "tells") CHECK(profile.share_containing("compiled_just_now") > 0.9);
+  const LoadedProfile& last = recording.profiles.back();
+  CHECK(last.share_containing("compiled_just_now") > 0.9);
+  CHECK(last.share_containing("burn_until") > 0.9);
+  CHECK(recording.summary().share_complete() > 0.98);
+  CHECK(recording.summary().number("jit_frames_named") > 0);
+  CHECK(recording.summary().number("jit_map_bad_lines") == 0);
+}
+
+TEST_CASE("Code that nobody named is told of, with what would name it", "[jit]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(directory, {.command = {target_path("jit_code"), "0.5"}});
+  CHECK(recording.profile().share_containing("compiled_just_now") == 0);
+  CHECK(recording.summary().number("jit_frames") > 0);
+  CHECK(recording.result.standard_error.find("--perf-basic-prof") != std::string::npos);
+}
+#endif
+
 TEST_CASE("Known shares of time are found, leaf first", "[shares]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,6 +69,7 @@ struct RecordingFixture {
       if (!reread) return fail(ErrorCode::Gone, "it has ended");
       return reread(pid);
     };
+    options.find_jit_map = [this](uint32_t pid) { return find_jit_map(pid); };
     options.now_ns = [this] { return now_ns.value_or(last_sample_ns); };
     recording.emplace(std::move(options), processes, images, *finisher, 1 * kNsPerSecond);
     map_code(1 * kNsPerSecond, kCode);
@@ -168,6 +170,15 @@ struct RecordingFixture {
     return {count, read_time_ns};
   }
 
+  // Holds the map open as long as somebody has it.
+  target::JitMap find_jit_map(uint32_t pid) {
+    if (!jit_maps.contains(pid)) return {};
+    const auto bytes = std::as_bytes(std::span(jit_maps[pid]));
+    const auto file =
+        std::make_shared<MemoryByteSource>(std::vector<std::byte>(bytes.begin(), bytes.end()));
+    return [file, open = open_jit_maps] { return file; };
+  }
+
   void switch_thread(uint64_t time_ns, bool is_out) {
     recording->on_event({time_ns, SwitchEvent{kPid, kPid, is_out}});
   }
@@ -181,6 +192,7 @@ struct RecordingFixture {
     figures.sample = recording->figures();
     figures.sampler.sample_records = records_seen;
     figures.samples_written = finished.samples_written;
+    figures.jit = finished.jit;
     figures.chunks_written = finished.chunks_written;
     figures.sample.loss(Loss::ChunkTooSmall) = finished.samples_too_small;
     figures.sample.loss(Loss::ChunkNotWritten) = finished.samples_not_written;
@@ -198,6 +210,8 @@ struct RecordingFixture {
   std::function<target::ProcessSnapshot(uint32_t pid)>
       reread;  // /proc now; empty: nothing is there
   int rereads = 0;
+  std::map<uint32_t, std::string> jit_maps;                      // by pid
+  std::shared_ptr<int> open_jit_maps = std::make_shared<int>();  // has a user for each
   std::optional<uint64_t> now_ns;  // to tell how old a sample is; none: all are new
   uint64_t last_sample_ns = 0;
   std::optional<Recording> recording;

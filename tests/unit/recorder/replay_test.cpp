@@ -19,7 +19,7 @@ using namespace sentry_prof::recorder;
 
 namespace {
 
-class KeepingSink final : public ChunkSink {
+class ReplayedProfiles final : public ChunkSink {
  public:
   Result<void> write(const Profile& profile, uint32_t) override {
     profiles.push_back(profile);
@@ -65,7 +65,7 @@ TEST_CASE("A stored recording of a static program gives its functions") {
   const std::string bytes = stored_log("spin.rawlog");
   const auto log = read_raw_log(std::as_bytes(std::span(bytes)));
   REQUIRE(log);
-  KeepingSink sink;
+  ReplayedProfiles sink;
   const auto figures = replay(*log, {}, sink);
   REQUIRE(figures);
   std::string why;
@@ -99,7 +99,7 @@ TEST_CASE("A file whose unwind tables cannot be read is one problem, and no unre
   const std::vector<std::byte> damaged = with_huge_unwind_tables(blocks.at(0), blocks.at(2));
   blocks[2] = damaged;
   log->files[0].size_bytes = 2 * kTooLarge_bytes;
-  KeepingSink sink;
+  ReplayedProfiles sink;
   const auto figures = replay(*log, {}, sink);
   REQUIRE(figures);
   REQUIRE(figures->image_problems.size() == 1);
@@ -115,7 +115,7 @@ TEST_CASE("A stored recording that was cut off anywhere is played up to there") 
   for (size_t size = 0; size <= bytes.size(); size += bytes.size() / 40) {
     const auto log = read_raw_log(std::as_bytes(std::span(bytes).first(size)));
     if (!log) continue;
-    KeepingSink sink;
+    ReplayedProfiles sink;
     const auto figures = replay(*log, {}, sink);
     REQUIRE(figures);
     std::string why;

@@ -1,0 +1,65 @@
+#include "target/process_files.h"
+
+#include "os/file.h"
+#include "os/proc_text.h"
+
+#include <cerrno>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/openat2.h>
+#include <sys/fsuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace sentry_prof::target {
+
+namespace {
+
+// openat2 gives EAGAIN when a rename or mount races with its walk.
+constexpr int kMaxRaces = 8;
+
+}  // namespace
+
+AsUserOf::AsUserOf(uint32_t pid) {
+  if (::geteuid() != 0) {
+    ordinary_.emplace();
+    return;
+  }
+  const auto text = os::read_small_file(fmt::format("/proc/{}/status", pid));
+  const auto status = text ? os::parse_status(*text) : std::nullopt;
+  if (!status) return;
+  // The group first: without root's user id it could not be changed.
+  previous_gid_ = static_cast<gid_t>(::setfsgid(status->group_ids[3]));
+  previous_uid_ = static_cast<uid_t>(::setfsuid(status->user_ids[3]));
+  is_changed_ = true;
+}
+
+AsUserOf::~AsUserOf() {
+  if (!is_changed_) return;
+  ::setfsuid(previous_uid_);
+  ::setfsgid(previous_gid_);
+}
+
+os::Fd open_root_of(uint32_t pid) {
+  return os::Fd(
+      ::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+os::Fd find_below(int root, const std::string& path, uint64_t resolve_flags) {
+#ifdef SYS_openat2
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve_flags;
+  for (int attempt = 0; attempt < kMaxRaces; ++attempt) {
+    const long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how));
+    if (fd >= 0) return os::Fd(static_cast<int>(fd));
+    if (errno != EAGAIN && errno != EINTR) break;
+  }
+#else
+  errno = ENOSYS;
+#endif
+  return os::Fd();
+}
+
+}  // namespace sentry_prof::target

@@ -1,0 +1,41 @@
+// Finding files as a process sees them: below its root, with its user's rights (the Linux half).
+#pragma once
+
+#include "os/fd.h"
+#include "os/ordinary_reader.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+namespace sentry_prof::target {
+
+// While it lives, files are opened with the rights of the target's user: root must not read for a
+// target what that target could not read itself, nor who may read all files without being root. Of
+// this thread only. Supplementary groups stay.
+class AsUserOf {
+ public:
+  explicit AsUserOf(uint32_t pid);
+  AsUserOf(const AsUserOf&) = delete;
+  AsUserOf& operator=(const AsUserOf&) = delete;
+  ~AsUserOf();
+
+ private:
+  std::optional<os::AsOrdinaryReader> ordinary_;
+  bool is_changed_ = false;
+  uid_t previous_uid_ = 0;
+  gid_t previous_gid_ = 0;
+};
+
+// An O_PATH descriptor of the process's root directory; closed, with errno, if it has ended.
+os::Fd open_root_of(uint32_t pid);
+
+// An O_PATH descriptor of `path` below `root`: no symbolic link leads out of it, and nothing is
+// opened yet. Closed, with errno, if there is none. `resolve_flags` (openat2(2)): RESOLVE_CACHED
+// takes only what the kernel remembers, so that nothing is mounted or asked of a server for it
+// (Linux 5.12; before, nothing is found).
+os::Fd find_below(int root, const std::string& path, uint64_t resolve_flags = 0);
+
+}  // namespace sentry_prof::target

@@ -1,0 +1,98 @@
+// Names of code that was compiled while the target ran. All code of the fixture is such code.
+#include "recording_fixture.h"
+#include "support/catch2.h"
+
+#include <fmt/format.h>
+
+using namespace sentry_prof;
+using namespace sentry_prof::recorder_test;
+
+namespace {
+
+constexpr uint64_t kBegin_ns = kNsPerSecond;
+
+// Where RecordingFixture::sample() is interrupted, and where that was called from.
+constexpr std::string_view kMap = "10000 10 leaf\n10010 f0 caller\n";
+
+std::vector<std::string> functions_of(const Profile& profile) {
+  std::vector<std::string> functions;
+  for (const Frame& frame : profile.frames) functions.push_back(frame.function);
+  return functions;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("Frames have the names of their process's JIT map") {
+  RecordingFixture run;
+  run.jit_maps[kPid] = kMap;
+  run.sample(kBegin_ns + 1);
+  run.sample(kBegin_ns + 2);
+  const RunFigures figures = run.finish(kBegin_ns + 10);
+  CHECK(functions_of(run.sink.profiles.at(0)) == Names{"leaf", "caller"});
+  CHECK(figures.jit.frames == 2);
+  CHECK(figures.jit.frames_named == 2);
+  CHECK(figures.jit.bad_map_lines == 0);
+}
+
+TEST_CASE("Frames without a JIT map are counted and keep their address") {
+  RecordingFixture run;
+  run.sample(kBegin_ns + 1);
+  run.sample(kBegin_ns + 2);
+  const RunFigures figures = run.finish(kBegin_ns + 10);
+  CHECK(functions_of(run.sink.profiles.at(0)) == Names{"[anon]+0x8", "[anon]+0x100"});
+  CHECK(figures.jit.frames == 2);
+  CHECK(figures.jit.frames_named == 0);
+}
+
+TEST_CASE("A JIT map that begins after the first sample is found when the chunk ends") {
+  RecordingFixture run;
+  run.sample(kBegin_ns + 1);
+  run.jit_maps[kPid] = std::string(kMap) + "no line\n";
+  run.sample(kBegin_ns + 2);
+  const RunFigures figures = run.finish(kBegin_ns + 10);
+  CHECK(functions_of(run.sink.profiles.at(0)) == Names{"leaf", "caller"});
+  CHECK(figures.jit.bad_map_lines == 1);
+}
+
+TEST_CASE("Two programs of one process each have their own JIT map") {
+  RecordingFixture run;
+  run.jit_maps[kPid] = kMap;
+  run.sample(kBegin_ns + 1);
+  run.sample(kBegin_ns + 2);
+  run.recording->on_event({kBegin_ns + 3, CommEvent{kPid, kPid, true, "next"}});
+  run.map_code(kBegin_ns + 4, kCode);
+  run.jit_maps[kPid] = "10000 1000 other\n";
+  run.sample(kBegin_ns + 5);
+  run.sample(kBegin_ns + 6);
+  run.finish(kBegin_ns + 10);
+  CHECK(functions_of(run.sink.profiles.at(0)) == Names{"leaf", "caller", "other", "other"});
+}
+
+TEST_CASE("The JIT map of an ended process stays open for its last chunk, and no longer") {
+  RecordingFixture run(kNsPerSecond);
+  run.jit_maps[kPid] = kMap;
+  run.sample(kBegin_ns + 1);
+  run.sample(kBegin_ns + 2);
+  CHECK(run.open_jit_maps.use_count() == 2);
+  run.recording->on_event({kBegin_ns + 3, ExitEvent{kPid, kPid}});
+  CHECK(run.open_jit_maps.use_count() == 2);
+  run.finish(2 * kBegin_ns);
+  CHECK(functions_of(run.sink.profiles.at(0)) == Names{"leaf", "caller"});
+  CHECK(run.open_jit_maps.use_count() == 1);
+}
+
+TEST_CASE("No more than so many JIT maps are open at a time") {
+  RecordingFixture run;
+  for (uint32_t pid = 1'000; pid < 1'500; ++pid) {
+    run.jit_maps[pid] = kMap;
+    run.recording->on_event({kBegin_ns, ForkEvent{pid, pid, kPid, kPid}});
+    run.sample_of(pid, kBegin_ns + 1, kCode + 8, pid);
+    run.sample_of(pid, kBegin_ns + 2, kCode + 8, pid);
+  }
+  CHECK(run.open_jit_maps.use_count() == AnonymousRegions::kMaxJitMaps + 1);
+  const RunFigures figures = run.finish(kBegin_ns + 10);
+  CHECK(figures.jit.frames == 1'000);
+  CHECK(figures.jit.frames_named == 2 * AnonymousRegions::kMaxJitMaps);
+}

@@ -1,0 +1,143 @@
+// Maps of real processes, in the real /tmp: that is where compilers write them.
+#include "target/jit_map.h"
+
+#include "os/file.h"
+#include "os/proc_text.h"
+#include "support/catch2.h"
+#include "target/launch.h"
+#include "unit/os/scratch.h"
+
+#include <optional>
+#include <string>
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace sentry_prof;
+using target::find_jit_map;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+class Sleeper {
+ public:
+  explicit Sleeper(std::vector<std::string> prefix = {}) {
+    std::vector<std::string> command = std::move(prefix);
+    command.insert(command.end(), {"sleep", "1000"});
+    auto child = target::LaunchedChild::start(command);
+    REQUIRE(child);
+    REQUIRE(child->release() == 0);
+    child_.emplace(std::move(*child));
+    fs::remove(map_path());
+  }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+  ~Sleeper() {
+    end();
+    std::error_code ignored;
+    fs::remove(map_path(), ignored);
+  }
+
+  void end() {
+    if (!child_) return;
+    ::kill(child_->pid(), SIGKILL);
+    CHECK(child_->wait());
+    child_.reset();
+  }
+
+  uint32_t pid() const { return static_cast<uint32_t>(child_->pid()); }
+  std::string map_path() {
+    if (child_) map_path_ = fmt::format("/tmp/perf-{}.map", child_->pid());
+    return map_path_;
+  }
+
+ private:
+  std::optional<target::LaunchedChild> child_;
+  std::string map_path_;
+};
+
+std::string text_of(const target::JitMap& map) {
+  const auto file = map();
+  REQUIRE(file);
+  std::string text(file->size_bytes(), '\0');
+  REQUIRE(file->read_at(0, std::as_writable_bytes(std::span(text))));
+  return text;
+}
+
+bool runs_as(uint32_t pid, uid_t user_id) {
+  const auto text = os::read_small_file(fmt::format("/proc/{}/status", pid));
+  const auto status = text ? os::parse_status(*text) : std::nullopt;
+  return status && status->user_ids[1] == user_id;
+}
+
+}  // namespace
+
+TEST_CASE("A process's JIT map is found, grows, and can be read when the process has ended") {
+  Sleeper process;
+  CHECK_FALSE(find_jit_map(process.pid()));
+  test::write_text(process.map_path(), "1000 10 first\n");
+  const target::JitMap map = find_jit_map(process.pid());
+  REQUIRE(map);
+  CHECK(text_of(map) == "1000 10 first\n");
+  std::ofstream(process.map_path(), std::ios::app) << "2000 10 second\n";
+  process.end();
+  fs::remove(process.map_path());
+  CHECK(text_of(map) == "1000 10 first\n2000 10 second\n");
+}
+
+TEST_CASE("A JIT map that is no regular file is not opened") {
+  Sleeper process;
+  const test::ScratchDirectory scratch;
+  SECTION("link") {
+    test::write_text(scratch / "secret", "1000 10 secret\n");
+    fs::create_symlink(scratch / "secret", process.map_path());
+  }
+  SECTION("FIFO, which would block") { REQUIRE(::mkfifo(process.map_path().c_str(), 0600) == 0); }
+  SECTION("directory") { fs::create_directory(process.map_path()); }
+  CHECK_FALSE(find_jit_map(process.pid()));
+}
+
+TEST_CASE("A JIT map that is older than its process was another's with that pid") {
+  Sleeper process;
+  test::write_text(process.map_path(), "1000 10 old\n");
+  const timespec an_hour_ago{::time(nullptr) - 3600, 0};
+  const timespec times[] = {an_hour_ago, an_hour_ago};
+  REQUIRE(::utimensat(AT_FDCWD, process.map_path().c_str(), times, 0) == 0);
+  CHECK_FALSE(find_jit_map(process.pid()));
+}
+
+TEST_CASE("A JIT map is believed if the process's user owns it, or root alone") {
+  if (::geteuid() != 0) {
+    WARN("skipped: needs root to give files to other users");
+    return;
+  }
+  constexpr uid_t kNobody = 65534, kSomebody = 12345;
+  Sleeper process({"setpriv", fmt::format("--reuid={}", kNobody), "--clear-groups"});
+  for (int attempt = 0; attempt < 500 && !runs_as(process.pid(), kNobody); ++attempt) {
+    ::usleep(10'000);
+  }
+  REQUIRE(runs_as(process.pid(), kNobody));
+  test::write_text(process.map_path(), "1000 10 x\n");
+  const auto is_believed_of = [&](uid_t user_id) {
+    REQUIRE(::chown(process.map_path().c_str(), user_id, 0) == 0);
+    return static_cast<bool>(find_jit_map(process.pid()));
+  };
+  CHECK(is_believed_of(kNobody));
+  CHECK(is_believed_of(0));
+  CHECK_FALSE(is_believed_of(kSomebody));
+
+  const test::ScratchDirectory scratch;
+  const std::string other_name = "/tmp/" + scratch.path().filename().string() + "-link";
+  fs::create_hard_link(process.map_path(), other_name);
+  CHECK_FALSE(is_believed_of(0));
+  CHECK(is_believed_of(kNobody));
+  fs::remove(other_name);
+
+  // The process could not read it itself: nobody reads it for it.
+  REQUIRE(::chmod(process.map_path().c_str(), 0600) == 0);
+  CHECK_FALSE(is_believed_of(0));
+}

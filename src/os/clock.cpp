@@ -29,6 +29,8 @@ uint64_t monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
 
 uint64_t unix_ns() { return read_clock_ns(CLOCK_REALTIME); }
 
+uint64_t boottime_ns() { return read_clock_ns(CLOCK_BOOTTIME); }
+
 double own_cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

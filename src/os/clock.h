@@ -7,7 +7,8 @@ namespace sentry_prof::os {
 
 uint64_t monotonic_ns();
 uint64_t unix_ns();
-double own_cpu_seconds();       // user + system, all threads
+uint64_t boottime_ns();    // goes on in suspend, as what the kernel says of starts of processes
+double own_cpu_seconds();  // user + system, all threads
 uint64_t own_peak_rss_bytes();  // VmHWM
 
 }  // namespace sentry_prof::os

@@ -136,7 +136,7 @@ Profile ChunkFinisher::finish(ChunkJob job) {
   SymbolFrameNames names(std::move(job.images));
   Profile profile = profile::finish_chunk(std::move(job.chunk), job.session, clock_, job.main_pid,
                                           names, placer_);
-  figures_.jit += names.jit();
+  figures_.jit.add_chunk(names.jit());
   return profile;
 }
 

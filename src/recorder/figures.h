@@ -6,6 +6,7 @@
 #include "sampling/sampler.h"
 #include "unwind/walk.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -53,7 +54,8 @@ struct SampleFigures {
   // Of deep recursion the frames in the middle are not kept (unwind::kMaxFrames).
   uint64_t samples_with_frames_left_out = 0;
   uint64_t frames_left_out = 0;
-  uint64_t samples_with_jit_frames = 0;  // in code that has no file
+  uint64_t samples_with_jit_frames = 0;  // in executable memory without an image
+  uint64_t frames_without_place = 0;     // there, beyond AnonymousRegions::kMaxRegions
   uint64_t cut_copies = 0;  // samples whose stack was deeper than its copy, completed or not
   uint64_t unwind_ns = 0;
   uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
@@ -86,14 +88,16 @@ struct UploadFigures {
 // Frames in code that was compiled while the target ran, each counted once a chunk.
 struct JitFigures {
   uint64_t frames = 0;
-  uint64_t frames_named = 0;   // by the process's JIT map
-  uint64_t bad_map_lines = 0;  // that are not of its form
+  uint64_t frames_named = 0;  // by the process's JIT map
+  // Every chunk reads the maps anew: of the one that has most.
+  uint64_t bad_map_lines = 0;  // that are not of the form
+  uint64_t maps_cut = 0;       // too large to be read or compared whole
 
-  JitFigures& operator+=(const JitFigures& other) {
-    frames += other.frames;
-    frames_named += other.frames_named;
-    bad_map_lines += other.bad_map_lines;
-    return *this;
+  void add_chunk(const JitFigures& chunk) {
+    frames += chunk.frames;
+    frames_named += chunk.frames_named;
+    bad_map_lines = std::max(bad_map_lines, chunk.bad_map_lines);
+    maps_cut = std::max(maps_cut, chunk.maps_cut);
   }
 };
 
@@ -111,6 +115,7 @@ struct RunFigures {
   std::vector<std::string> image_problems;
   std::vector<HotFunction> hottest;  // most samples first
   JitFigures jit;
+  bool looks_for_jit_maps = false;     // not in a replay, nor of another profiler's file
   size_t state_forgotten = 0;          // ProcessTable::forgotten_count()
   uint64_t memory_reads_given_up = 0;  // of stacks deeper than their copies: ProcessMemoryReader
   bool ran_as_root = false;

@@ -8,68 +8,14 @@
 
 namespace sentry_prof::recorder {
 
-uint32_t AnonymousRegions::number_of(uint32_t pid, uint64_t begin, uint64_t end) {
-  const uint32_t process = process_of(pid);
-  const auto [entry, is_new] = by_begin_.try_emplace({process, begin}, 0);
-  if (!is_new) {
-    // The same region may have grown; a place that is too small would overlap its neighbour.
-    Region& known = regions_[entry->second - kFirst];
-    if (known.end >= end) return entry->second;
-  }
-  if (regions_.size() >= kMaxRegions) {
-    if (is_new) by_begin_.erase(entry);
-    return profile::FrameKey::kNoImage;
-  }
-  entry->second = kFirst + static_cast<uint32_t>(regions_.size());
-  regions_.push_back({process, begin, end});
-  return entry->second;
-}
-
-uint32_t AnonymousRegions::process_of(uint32_t pid) {
-  const auto [entry, is_new] =
-      process_by_pid_.try_emplace(pid, static_cast<uint32_t>(processes_.size()));
-  if (is_new) {
-    processes_.push_back({.pid = pid, .has_ended = false, .jit_map = {}});
-    look_for_jit_map(processes_.back());
-  }
-  return entry->second;
-}
-
-void AnonymousRegions::end_process(uint32_t pid) {
-  const auto ended = process_by_pid_.find(pid);
-  if (ended == process_by_pid_.end()) return;
-  processes_[ended->second].has_ended = true;
-  process_by_pid_.erase(ended);
-}
-
-void AnonymousRegions::look_for_jit_map(Process& process) {
-  if (!find_jit_map_ || process.jit_map || jit_maps_ >= kMaxJitMaps) return;
-  process.jit_map = find_jit_map_(process.pid);
-  if (process.jit_map) ++jit_maps_;
-}
-
-void AnonymousRegions::look_for_jit_maps() {
-  for (const auto& [pid, process] : process_by_pid_) look_for_jit_map(processes_[process]);
-}
-
-void AnonymousRegions::close_ended_jit_maps() {
-  for (Process& process : processes_) {
-    if (!process.has_ended || !process.jit_map) continue;
-    process.jit_map = nullptr;
-    --jit_maps_;
-  }
-}
-
 ChunkImages images_of_chunk(const profile::RawChunk& chunk, const target::ImageStore& images,
                             const AnonymousRegions& regions) {
   ChunkImages result;
+  result.jit_maps = regions.jit_maps();
   for (const profile::FrameKey& frame : chunk.frames) {
     if (frame.image == profile::FrameKey::kNoImage) continue;
     if (frame.image >= AnonymousRegions::kFirst) {
-      const AnonymousRegions::Region& region = regions.region(frame.image);
-      if (!result.regions.try_emplace(frame.image, region).second) continue;
-      const target::JitMap& jit_map = regions.jit_map(region.process);
-      if (jit_map) result.jit_maps.try_emplace(region.process, jit_map);
+      result.regions.try_emplace(frame.image, regions.region(frame.image));
     } else if (!result.files.contains(frame.image)) {
       auto image = images.image(frame.image);
       result.function_starts.emplace(frame.image, image->function_starts());
@@ -166,17 +112,17 @@ void SymbolFrameNames::name_frames_of(const target::LoadedImage& image, Frames f
 }
 
 void SymbolFrameNames::name_jit_frames(Frames frames, std::vector<std::string>& names) {
-  std::unordered_map<uint32_t, std::vector<uint32_t>> members;  // by process
+  std::unordered_map<uint32_t, std::vector<uint32_t>> members;  // by program
   for (uint32_t i = 0; i < frames.size(); ++i) {
     const auto region = images_.regions.find(frames[i].image);
     if (region == images_.regions.end()) continue;
     ++jit_.frames;
-    if (images_.jit_maps.contains(region->second.process)) {
-      members[region->second.process].push_back(i);
+    if (images_.jit_maps.contains(region->second.program)) {
+      members[region->second.program].push_back(i);
     }
   }
-  for (auto& [process, indices] : members) {
-    name_jit_frames_of(images_.jit_maps.at(process), frames, std::move(indices), names);
+  for (auto& [program, indices] : members) {
+    name_jit_frames_of(images_.jit_maps.at(program), frames, std::move(indices), names);
   }
 }
 
@@ -186,8 +132,9 @@ void SymbolFrameNames::name_jit_frames_of(const target::JitMap& jit_map, Frames 
   const auto file = jit_map();
   if (file == nullptr) return;
   const auto addresses = sorted_addresses<RuntimeAddress>(frames, members);
-  symbols::PerfMapNames found = symbols::names_in_perf_map(*file, addresses);
+  symbols::PerfMapNames found = symbols::names_in_perf_map(*file, addresses, jit_budget_);
   jit_.bad_map_lines += found.bad_lines;
+  if (found.is_cut) ++jit_.maps_cut;
   jit_.frames_named += static_cast<uint64_t>(
       std::ranges::count_if(found.names, [](const auto& name) { return name.has_value(); }));
   take_names(std::move(found.names), members, names);

@@ -186,6 +186,7 @@ profile::FrameKey Recording::key_of(const unwind::WalkedFrame& frame, uint32_t p
     const unwind::Module* module = modules.find({frame.pc});
     if (module != nullptr) {
       image = regions_.number_of(pid, module->begin.value, module->end.value);
+      if (image == profile::FrameKey::kNoImage) ++figures_.frames_without_place;
     }
   }
   return {image, frame.pc_is_exact, frame.pc};
@@ -267,7 +268,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   if (!comm.is_exec) return;
   end_other_threads(comm.pid, comm.tid, time_ns);
   rereads_.erase(comm.pid);  // of the program before
-  regions_.end_process(comm.pid);
+  regions_.on_exec(comm.pid, time_ns);
   if (execs_.size() > kMaxExecs) execs_.clear();
   execs_.insert(comm.pid);
   if (comm.pid == options_.main_pid) {
@@ -306,18 +307,17 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
   end_thread(fork.tid, time_ns);  // its exit record was lost
   // Of a process that was there before: its own records tell its name and mappings.
   if (fork.is_synthesized && fork.pid != fork.parent_pid) return;
-  if (fork.pid == fork.tid) regions_.end_process(fork.pid);  // the end of the one before was lost
+  if (fork.pid == fork.tid) regions_.on_process_end(fork.pid);  // the record of the end was lost
   processes_.on_fork(fork.pid, fork.tid, fork.parent_pid, fork.parent_tid, time_ns);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   end_thread(exit.tid, time_ns);
   execs_.erase(exit.tid);
-  if (exit.tid == exit.pid) {
-    rereads_.erase(exit.pid);
-    regions_.end_process(exit.pid);
-  }
+  if (exit.tid == exit.pid) rereads_.erase(exit.pid);
   processes_.on_exit(exit.pid, exit.tid);
+  // Other threads may live longer than the main one.
+  if (processes_.process(exit.pid).has_exited) regions_.on_process_end(exit.pid);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "profile/chunk_builder.h"
+#include "recorder/anonymous_regions.h"
 #include "recorder/chunk_finisher.h"
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
@@ -58,6 +59,7 @@ class Recording final : public sampling::EventSink {
   void finish(uint64_t end_ns);
 
   const SampleFigures& figures() const { return figures_; }
+  const std::vector<std::string>& jit_map_problems() const { return regions_.problems(); }
   const unwind::UnwinderStats& unwinder_stats() const { return unwinder_.stats(); }
 
  private:

@@ -120,16 +120,26 @@ std::string state_forgotten(const RunFigures& figures) {
 std::string nameless_jit_code(const RunFigures& figures) {
   const auto samples = static_cast<double>(figures.sample.samples_with_jit_frames);
   const bool is_much = samples > kWorthNaming * static_cast<double>(figures.sample.samples);
-  if (!is_much || figures.jit.frames_named > 0) return "";
+  const bool has_names = 2 * figures.jit.frames_named >= figures.jit.frames;
+  if (!figures.looks_for_jit_maps || !is_much || has_names) return "";
   return "code that was compiled while the program ran has no names here. Many compilers write "
          "them for profilers (/tmp/perf-PID.map) if they are told to: node --perf-basic-prof, "
-         "python3 -X perf, DOTNET_PerfMapEnabled=1, jcmd PID Compiler.perfmap";
+         "DOTNET_PerfMapEnabled=1, jcmd PID Compiler.perfmap";
+}
+
+std::string cut_jit_map(const RunFigures& figures) {
+  if (figures.jit.maps_cut == 0) return "";
+  return "a /tmp/perf-PID.map was too large to be read whole: code that was compiled long ago may "
+         "have no names, or old ones";
 }
 
 std::string bad_jit_map(const RunFigures& figures) {
-  if (figures.jit.bad_map_lines == 0) return "";
-  return fmt::format("{} lines of /tmp/perf-PID.map are not of the form \"START SIZE NAME\"",
-                     figures.jit.bad_map_lines);
+  const uint64_t lines = figures.jit.bad_map_lines;
+  if (lines == 0) return "";
+  return fmt::format(
+      "/tmp/perf-PID.map has {} line{} that {} not of the form \"START SIZE NAME\": names may be "
+      "missing. Look whether the program that writes it is up to date",
+      lines, lines == 1 ? "" : "s", lines == 1 ? "is" : "are");
 }
 
 std::string late_cpus(const RunFigures& figures) {
@@ -150,7 +160,7 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     return notes;
   }
   for (auto note : {nothing_taken, shortfall, lost_records, memory_not_read, state_forgotten,
-                    nameless_jit_code, bad_jit_map, late_cpus}) {
+                    nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

@@ -3,18 +3,17 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 namespace sentry_prof::symbols {
 
 namespace {
 
-// A longer line is a bad one. Names of generic methods take some kilobytes.
+// No line is longer: names of generic methods take some kilobytes.
 constexpr size_t kMapPiece_bytes = 64 * 1024;
 constexpr size_t kMaxMapName_bytes = 1024;
-
-// A hostile map could let each of a million lines hold all addresses. Real ones hold an address a
-// few times. So much takes less than a second; the names that were found until then stay.
-constexpr uint64_t kMaxMapComparisons = 1 << 24;
+// Comparing an address and copying a short name cost the same.
+constexpr size_t kNameUnit_bytes = 64;
 
 struct Line {
   uint64_t begin = 0;
@@ -41,71 +40,64 @@ std::optional<Line> parse_line(std::string_view text) {
   return Line{*begin, *size_bytes, text};
 }
 
-// Calls `take` with each whole line of the file, and with none for each that is too long.
+// Calls `take` with each whole line from `offset` on; what is longer than a piece is none.
 template <typename Take>
-void for_each_line(const ByteSource& file, Take take) {
+void for_each_line(const ByteSource& file, uint64_t offset, Take take) {
   std::string buffer;
-  bool is_too_long = false;
-  uint64_t left = std::min(file.size_bytes(), kMaxPerfMap_bytes);
-  for (uint64_t offset = 0; left > 0;) {
+  bool is_within_line = offset > 0;  // whose beginning is not in the buffer
+  while (offset < file.size_bytes()) {
     const size_t kept = buffer.size();
-    const auto asked = static_cast<size_t>(std::min<uint64_t>(left, kMapPiece_bytes));
+    const auto asked =
+        static_cast<size_t>(std::min<uint64_t>(file.size_bytes() - offset, kMapPiece_bytes));
     buffer.resize(kept + asked);
     if (!file.read_at(offset, std::as_writable_bytes(std::span(buffer).subspan(kept)))) return;
     offset += asked;
-    left -= asked;
     size_t begin = 0;
     for (size_t end = 0; (end = buffer.find('\n', begin)) != buffer.npos; begin = end + 1) {
-      take(is_too_long ? std::string_view() : std::string_view(buffer).substr(begin, end - begin));
-      is_too_long = false;
+      if (!std::exchange(is_within_line, false)) {
+        take(std::string_view(buffer).substr(begin, end - begin));
+      }
     }
     buffer.erase(0, begin);
-    if (buffer.size() >= kMapPiece_bytes) {
-      is_too_long = true;
-      buffer.clear();
-    }
+    if (buffer.size() < kMapPiece_bytes) continue;
+    if (!std::exchange(is_within_line, true)) take(std::string_view(buffer).substr(0, 0));
+    buffer.clear();
   }
 }
 
-class NamesOfAddresses {
- public:
-  explicit NamesOfAddresses(std::span<const RuntimeAddress> sorted_addresses)
-      : addresses_(sorted_addresses), names_(sorted_addresses.size()) {}
-
-  // Lines are only views: what is kept of one is its name, at the addresses that it holds.
-  void add(const Line& line) {
-    const auto first = std::ranges::lower_bound(addresses_, line.begin, {}, &RuntimeAddress::value);
-    const std::string_view name = line.name.substr(0, kMaxMapName_bytes);
-    for (auto i = static_cast<size_t>(first - addresses_.begin());
-         i < addresses_.size() && addresses_[i].value - line.begin < line.size_bytes; ++i) {
-      if (comparisons_left_ == 0) return;
-      --comparisons_left_;
-      names_[i] = name;
-    }
+// The names of the addresses that the line holds. False if the budget did not suffice.
+bool add_names(const Line& line, std::span<const RuntimeAddress> addresses, uint64_t& comparisons,
+               std::vector<std::optional<std::string>>& names) {
+  const auto first = std::ranges::lower_bound(addresses, line.begin, {}, &RuntimeAddress::value);
+  const std::string_view name = line.name.substr(0, kMaxMapName_bytes);
+  const uint64_t cost = 1 + name.size() / kNameUnit_bytes;
+  for (auto i = static_cast<size_t>(first - addresses.begin());
+       i < addresses.size() && addresses[i].value - line.begin < line.size_bytes; ++i) {
+    if (comparisons < cost) return false;
+    comparisons -= cost;
+    names[i] = name;
   }
-
-  std::vector<std::optional<std::string>> take() { return std::move(names_); }
-
- private:
-  std::span<const RuntimeAddress> addresses_;
-  std::vector<std::optional<std::string>> names_;
-  uint64_t comparisons_left_ = kMaxMapComparisons;
-};
+  return true;
+}
 
 }  // namespace
 
 PerfMapNames names_in_perf_map(const ByteSource& file,
-                               std::span<const RuntimeAddress> sorted_addresses) {
-  NamesOfAddresses names(sorted_addresses);
+                               std::span<const RuntimeAddress> sorted_addresses,
+                               PerfMapBudget& budget) {
+  const uint64_t bytes = std::min({file.size_bytes(), kMaxPerfMap_bytes, budget.bytes});
+  budget.bytes -= bytes;
   PerfMapNames result;
-  for_each_line(file, [&](std::string_view text) {
-    if (const auto line = parse_line(text)) {
-      names.add(*line);
-    } else {
+  result.names.resize(sorted_addresses.size());
+  result.is_cut = bytes < file.size_bytes();
+  for_each_line(file, file.size_bytes() - bytes, [&](std::string_view text) {
+    const auto line = parse_line(text);
+    if (!line) {
       ++result.bad_lines;
+    } else if (!add_names(*line, sorted_addresses, budget.comparisons, result.names)) {
+      result.is_cut = true;
     }
   });
-  result.names = names.take();
   return result;
 }
 

@@ -1,82 +1,98 @@
 #include "target/jit_map.h"
 
+#include "base/time_units.h"
 #include "os/clock.h"
 #include "os/file.h"
 #include "os/proc_text.h"
 #include "target/image_files.h"
 #include "target/process_files.h"
 
-#include <optional>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 namespace sentry_prof::target {
 
 namespace {
 
-// How far the clocks that are compared may be apart: a file's time is that of the last tick, a
-// process's start a hundredth of a second, and the wall clock is set now and then.
-constexpr int64_t kClockError_s = 2;
+// A file's time is that of the last timer tick, a process's start a hundredth of a second, and the
+// wall clock may have been set a little since.
+constexpr uint64_t kClockError_ns = kNsPerSecond;
 
-struct Owner {
-  uint32_t pid_inside = 0;  // in its own pid namespace
-  uid_t user_id = 0;
-  int64_t start_unix_s = 0;
+struct Program {
+  uint32_t pid_inside = 0;  // in the process's own pid namespace
+  uint32_t user_id = 0;     // with which it makes files
+  uint64_t begin_unix_ns = 0;
 };
 
-int64_t seconds_of(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return now.tv_sec;
-}
-
-std::optional<Owner> owner_of(uint32_t pid) {
+Result<Program> read_program(uint32_t pid, uint64_t begin_ns) {
   const auto stat_text = os::read_small_file(fmt::format("/proc/{}/stat", pid));
   const auto status_text = os::read_small_file(fmt::format("/proc/{}/status", pid));
   const auto stat = stat_text ? os::parse_stat(*stat_text) : std::nullopt;
   const auto status = status_text ? os::parse_status(*status_text) : std::nullopt;
-  if (!stat || !status) return std::nullopt;
-  const auto age_s =
-      seconds_of(CLOCK_BOOTTIME) - static_cast<int64_t>(stat->start_ticks) / ::sysconf(_SC_CLK_TCK);
+  if (!stat || !status) return fail(ErrorCode::NotFound, "the process has ended");
+  const auto ticks_per_second = static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  const uint64_t start_ns = stat->start_ticks * (kNsPerSecond / ticks_per_second);
+  const uint64_t begin_unix_ns = begin_ns != 0 ? os::unix_ns() - os::monotonic_ns() + begin_ns
+                                               : os::unix_ns() - os::boottime_ns() + start_ns;
   // Without CONFIG_PID_NS there is no NSpid.
-  return Owner{status->innermost_pid != 0 ? status->innermost_pid : pid, status->user_ids[1],
-               seconds_of(CLOCK_REALTIME) - age_s};
+  return Program{status->innermost_pid != 0 ? status->innermost_pid : pid, status->user_ids[3],
+                 begin_unix_ns};
 }
 
 // Anyone can put a file into /tmp under that name, before or after the process does; and a hard
-// link to a file of root's, which would be read for whoever made it.
-bool can_be_believed(const struct stat& file, const Owner& owner) {
-  const bool has_owner = file.st_uid == owner.user_id || (file.st_uid == 0 && file.st_nlink == 1);
-  return S_ISREG(file.st_mode) && has_owner &&
-         file.st_mtim.tv_sec + kClockError_s >= owner.start_unix_s;
+// link to a file of root's, which would be read for whoever made it. Empty: nothing speaks against
+// it.
+std::string_view why_not_believed(const struct stat& file, const Program& program) {
+  const auto modified_ns = static_cast<uint64_t>(file.st_mtim.tv_sec) * kNsPerSecond +
+                           static_cast<uint64_t>(file.st_mtim.tv_nsec);
+  const bool is_its_own = file.st_uid == program.user_id;
+  if (!S_ISREG(file.st_mode)) return "it is no regular file";
+  if (!is_its_own && file.st_uid != 0) return "it belongs to another user";
+  if (!is_its_own && file.st_nlink != 1) return "it is root's and has another name, too";
+  if (modified_ns + kClockError_ns < program.begin_unix_ns) {
+    return "it is older than the program that runs";
+  }
+  return "";
+}
+
+tl::unexpected<Error> refusal(const std::string& path, uint32_t pid, std::string_view why) {
+  return fail(ErrorCode::PermissionDenied,
+              fmt::format("{} of process {} is not used: {}", path, pid, why));
 }
 
 }  // namespace
 
-JitMap find_jit_map(uint32_t pid) {
-  const auto owner = owner_of(pid);
+Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns) {
+  const auto program = read_program(pid, program_begin_ns);
+  if (!program) return tl::unexpected(program.error());
+  const std::string path = fmt::format("/tmp/perf-{}.map", program->pid_inside);
   const os::Fd root = open_root_of(pid);
-  if (!owner || !root.is_open()) return {};
   const AsUserOf user(pid);
-  const os::Fd directory = find_below(root.get(), "/tmp");
-  if (!directory.is_open()) return {};
-  const os::Fd found = find_below(directory.get(), fmt::format("perf-{}.map", owner->pid_inside),
-                                  RESOLVE_NO_SYMLINKS);
+  if (!root.is_open() || !user.is_known()) return fail(ErrorCode::NotFound, path);
+  const os::Fd directory = find_below(root.get(), "/tmp", RESOLVE_CACHED);
+  const os::Fd found = directory.is_open()
+                           ? find_below(directory.get(), path.substr(path.rfind('/') + 1),
+                                        RESOLVE_CACHED | RESOLVE_NO_SYMLINKS)
+                           : os::Fd();
+  if (!found.is_open()) {
+    return errno == ELOOP ? refusal(path, pid, "it is a link") : fail(ErrorCode::NotFound, path);
+  }
   struct stat status {};
-  if (!found.is_open() || ::fstat(found.get(), &status) != 0) return {};
-  if (!can_be_believed(status, *owner)) return {};
+  if (::fstat(found.get(), &status) != 0) return fail(ErrorCode::NotFound, path);
+  if (const auto why = why_not_believed(status, *program); !why.empty()) {
+    return refusal(path, pid, why);
+  }
   auto opened = reopen_regular_file(found);
-  if (!opened) return {};
+  if (!opened) return refusal(path, pid, opened.error().message);
   const auto file = std::make_shared<const os::Fd>(std::move(*opened));
   return [file]() -> std::shared_ptr<const ByteSource> {
-    os::Fd again(::fcntl(file->get(), F_DUPFD_CLOEXEC, 0));
-    auto bytes = os::FileByteSource::adopt(std::move(again));
+    auto bytes = os::FileByteSource::adopt(os::Fd(::fcntl(file->get(), F_DUPFD_CLOEXEC, 0)));
     return bytes ? *bytes : nullptr;
   };
 }

@@ -86,6 +86,7 @@ Result<std::shared_ptr<const ByteSource>> open_named_file(const MappingFacts& ma
     return os::fail_with_errno(error_number, "the root directory of its process");
   }
   const AsUserOf user(mapping.pid);
+  if (!user.is_known()) return open_named_file_of_ended(mapping);
   const os::Fd found = find_below(root.get(), mapping.path);
   if (!found.is_open()) return os::fail_with_errno(errno, "cannot be opened");
   if (!is_expected_file(found, mapping)) {

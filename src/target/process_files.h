@@ -22,6 +22,9 @@ class AsUserOf {
   AsUserOf& operator=(const AsUserOf&) = delete;
   ~AsUserOf();
 
+  // False if root would read with its own rights: the process has ended.
+  bool is_known() const { return is_changed_ || ordinary_.has_value(); }
+
  private:
   std::optional<os::AsOrdinaryReader> ordinary_;
   bool is_changed_ = false;

@@ -48,11 +48,12 @@ TEST_CASE("Code that a program compiled while it ran has the names that it tells
   const Recording recording = record_well(
       directory,
       {.options = {"--chunk-seconds", "1"}, .command = {target_path("jit_code"), "2.5", when}});
-  const LoadedProfile& profile = recording.profile();
-  if (when == "tells") CHECK(profile.share_containing("compiled_just_now") > 0.9);
-  const LoadedProfile& last = recording.profiles.back();
-  CHECK(last.share_containing("compiled_just_now") > 0.9);
-  CHECK(last.share_containing("burn_until") > 0.9);
+  const auto is_named = [](const LoadedProfile& profile) {
+    return profile.share_containing("compiled_just_now") > 0.9;
+  };
+  CHECK(is_named(recording.profile()) == (when == "tells"));
+  CHECK(std::ranges::any_of(recording.profiles, is_named));
+  CHECK(recording.profile().share_containing("burn_until") > 0.9);
   CHECK(recording.summary().share_complete() > 0.98);
   CHECK(recording.summary().number("jit_frames_named") > 0);
   CHECK(recording.summary().number("jit_map_bad_lines") == 0);

@@ -65,6 +65,7 @@ TEST_CASE("Two programs of one process each have their own JIT map") {
   run.map_code(kBegin_ns + 4, kCode);
   run.jit_maps[kPid] = "10000 1000 other\n";
   run.sample(kBegin_ns + 5);
+  CHECK(run.last_program_begin_ns == kBegin_ns + 3);
   run.sample(kBegin_ns + 6);
   run.finish(kBegin_ns + 10);
   CHECK(functions_of(run.sink.profiles.at(0)) == Names{"leaf", "caller", "other", "other"});
@@ -83,6 +84,58 @@ TEST_CASE("The JIT map of an ended process stays open for its last chunk, and no
   CHECK(run.open_jit_maps.use_count() == 1);
 }
 
+TEST_CASE("Code keeps its place and its names when the main thread ends before the others") {
+  RecordingFixture run;
+  run.jit_maps[kPid] = kMap;
+  run.recording->on_event({kBegin_ns, ForkEvent{kPid, 7, kPid, kPid}});
+  run.sample(kBegin_ns + 1);
+  run.recording->on_event({kBegin_ns + 2, ExitEvent{kPid, kPid}});
+  run.jit_maps.clear();
+  run.sample(kBegin_ns + 3, kCode + 8, 7);
+  run.sample(kBegin_ns + 4, kCode + 8, 7);
+  run.finish(kBegin_ns + 10);
+  CHECK(functions_of(run.sink.profiles.at(0)) == Names{"leaf", "caller"});
+}
+
+TEST_CASE("Bad lines of a JIT map are not counted again for each chunk") {
+  RecordingFixture run(kNsPerSecond);
+  run.jit_maps[kPid] = std::string(kMap) + "no line\n";
+  for (uint64_t chunk = 0; chunk < 3; ++chunk) {
+    run.sample(kBegin_ns + chunk * kNsPerSecond + 1);
+    run.sample(kBegin_ns + chunk * kNsPerSecond + 2);
+  }
+  const RunFigures figures = run.finish(kBegin_ns + 3 * kNsPerSecond);
+  CHECK(figures.chunks_written == 3);
+  CHECK(figures.jit.frames_named == 6);
+  CHECK(figures.jit.bad_map_lines == 1);
+}
+
+TEST_CASE("Why a JIT map is not used is told once") {
+  RecordingFixture run(kNsPerSecond);
+  run.jit_map_problem = "it is another's";
+  for (uint64_t chunk = 0; chunk < 3; ++chunk) {
+    run.sample(kBegin_ns + chunk * kNsPerSecond + 1);
+    run.sample(kBegin_ns + chunk * kNsPerSecond + 2);
+  }
+  run.finish(kBegin_ns + 3 * kNsPerSecond);
+  CHECK(run.recording->jit_map_problems() == Names{"it is another's"});
+  CHECK(run.looks_for_jit_maps == 1);
+}
+
+TEST_CASE("Regions beyond the limit have no place; those that are known keep theirs") {
+  AnonymousRegions regions({});
+  size_t placed = 0;
+  for (uint64_t i = 0; i < AnonymousRegions::kMaxRegions; ++i) {
+    if (regions.number_of(kPid, i * 0x1000, (i + 1) * 0x1000) == AnonymousRegions::kFirst + i) {
+      ++placed;
+    }
+  }
+  CHECK(placed == AnonymousRegions::kMaxRegions);
+  CHECK(regions.number_of(kPid, UINT64_MAX - 1, UINT64_MAX) == profile::FrameKey::kNoImage);
+  CHECK(regions.number_of(kPid + 1, 0, 0x1000) == profile::FrameKey::kNoImage);
+  CHECK(regions.number_of(kPid, 0x1000, 0x2000) == AnonymousRegions::kFirst + 1);
+}
+
 TEST_CASE("No more than so many JIT maps are open at a time") {
   RecordingFixture run;
   for (uint32_t pid = 1'000; pid < 1'500; ++pid) {
@@ -95,4 +148,5 @@ TEST_CASE("No more than so many JIT maps are open at a time") {
   const RunFigures figures = run.finish(kBegin_ns + 10);
   CHECK(figures.jit.frames == 1'000);
   CHECK(figures.jit.frames_named == 2 * AnonymousRegions::kMaxJitMaps);
+  CHECK(run.recording->jit_map_problems().size() == 1);
 }

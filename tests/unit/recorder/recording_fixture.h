@@ -69,7 +69,10 @@ struct RecordingFixture {
       if (!reread) return fail(ErrorCode::Gone, "it has ended");
       return reread(pid);
     };
-    options.find_jit_map = [this](uint32_t pid) { return find_jit_map(pid); };
+    options.find_jit_map = [this](uint32_t pid, uint64_t program_begin_ns) {
+      last_program_begin_ns = program_begin_ns;
+      return find_jit_map(pid);
+    };
     options.now_ns = [this] { return now_ns.value_or(last_sample_ns); };
     recording.emplace(std::move(options), processes, images, *finisher, 1 * kNsPerSecond);
     map_code(1 * kNsPerSecond, kCode);
@@ -171,12 +174,14 @@ struct RecordingFixture {
   }
 
   // Holds the map open as long as somebody has it.
-  target::JitMap find_jit_map(uint32_t pid) {
-    if (!jit_maps.contains(pid)) return {};
+  Result<target::JitMap> find_jit_map(uint32_t pid) {
+    ++looks_for_jit_maps;
+    if (jit_map_problem) return fail(ErrorCode::PermissionDenied, *jit_map_problem);
+    if (!jit_maps.contains(pid)) return fail(ErrorCode::NotFound, "there is none");
     const auto bytes = std::as_bytes(std::span(jit_maps[pid]));
     const auto file =
         std::make_shared<MemoryByteSource>(std::vector<std::byte>(bytes.begin(), bytes.end()));
-    return [file, open = open_jit_maps] { return file; };
+    return target::JitMap([file, open = open_jit_maps] { return file; });
   }
 
   void switch_thread(uint64_t time_ns, bool is_out) {
@@ -210,6 +215,9 @@ struct RecordingFixture {
   std::function<target::ProcessSnapshot(uint32_t pid)>
       reread;  // /proc now; empty: nothing is there
   int rereads = 0;
+  std::optional<std::string> jit_map_problem;
+  uint64_t last_program_begin_ns = 0;  // that a JIT map was looked for with
+  int looks_for_jit_maps = 0;
   std::map<uint32_t, std::string> jit_maps;                      // by pid
   std::shared_ptr<int> open_jit_maps = std::make_shared<int>();  // has a user for each
   std::optional<uint64_t> now_ns;  // to tell how old a sample is; none: all are new

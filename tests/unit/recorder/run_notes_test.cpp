@@ -35,15 +35,24 @@ bool says(const std::string& text, const char* part) {
 TEST_CASE("Much code that was compiled while the program ran is told of if nobody named it") {
   RunFigures figures = well_sampled(1);
   figures.sample.samples = 100;
+  figures.looks_for_jit_maps = true;
   figures.jit.frames = 3;
   figures.sample.samples_with_jit_frames = 5;
   CHECK(notes_of(figures).empty());
   figures.sample.samples_with_jit_frames = 6;
   CHECK(says(only_note_of(figures), "/tmp/perf-PID.map"));
   figures.jit.frames_named = 1;
+  CHECK(says(only_note_of(figures), "/tmp/perf-PID.map"));
+  figures.looks_for_jit_maps = false;
+  CHECK(notes_of(figures).empty());
+  figures.looks_for_jit_maps = true;
+  figures.jit.frames_named = 2;
   CHECK(notes_of(figures).empty());
   figures.jit.bad_map_lines = 7;
-  CHECK(says(only_note_of(figures), "7 lines of /tmp/perf-PID.map"));
+  CHECK(says(only_note_of(figures), "has 7 lines that are not"));
+  figures.jit.bad_map_lines = 0;
+  figures.jit.maps_cut = 1;
+  CHECK(says(only_note_of(figures), "too large to be read whole"));
 }
 
 TEST_CASE("A run that took nearly all samples needs no note") {

@@ -5,13 +5,18 @@
 #include <fmt/format.h>
 
 using namespace sentry_prof;
-using symbols::names_in_perf_map;
 
 namespace {
 
 MemoryByteSource map_of(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text));
   return MemoryByteSource({bytes.begin(), bytes.end()});
+}
+
+symbols::PerfMapNames names_in_perf_map(const ByteSource& file,
+                                        const std::vector<RuntimeAddress>& addresses) {
+  symbols::PerfMapBudget budget;
+  return symbols::names_in_perf_map(file, addresses, budget);
 }
 
 std::string name_at(std::string_view text, uint64_t address) {
@@ -84,12 +89,29 @@ TEST_CASE(
   CHECK(found.names.front() == "good");
 }
 
-TEST_CASE("A map whose lines all hold all addresses is read within bounds") {
+TEST_CASE(
+    "A map whose lines all hold all addresses is compared within bounds, and said to be cut") {
   std::string text;
   for (int i = 0; i < 100'000; ++i) text += "0 ffffffffffffffff all\n";
   std::vector<RuntimeAddress> addresses;
   for (uint64_t i = 0; i < 100'000; ++i) addresses.push_back({i});
-  CHECK(names_in_perf_map(map_of(text), addresses).names.front() == "all");
+  const auto found = names_in_perf_map(map_of(text), addresses);
+  CHECK(found.names.front() == "all");
+  CHECK(found.is_cut);
+}
+
+TEST_CASE("Of what the budget does not suffice for the end is read, from a whole line on") {
+  const std::string text = "1000 1 first\n2000 1 second\n3000 1 third\n";
+  const std::vector<RuntimeAddress> addresses{{0x1000}, {0x2000}, {0x3000}};
+  symbols::PerfMapBudget budget{.bytes = 20};
+  const auto found = symbols::names_in_perf_map(map_of(text), addresses, budget);
+  using Names = std::vector<std::optional<std::string>>;
+  CHECK(found.names == Names{std::nullopt, std::nullopt, "third"});
+  CHECK(found.is_cut);
+  CHECK(found.bad_lines == 0);
+  CHECK(budget.bytes == 0);
+  budget.bytes = text.size();
+  CHECK_FALSE(symbols::names_in_perf_map(map_of(text), addresses, budget).is_cut);
 }
 
 TEST_CASE("A map that is no longer there gives no names") {

@@ -1,6 +1,8 @@
 // Maps of real processes, in the real /tmp: that is where compilers write them.
 #include "target/jit_map.h"
 
+#include "base/time_units.h"
+#include "os/clock.h"
 #include "os/file.h"
 #include "os/proc_text.h"
 #include "support/catch2.h"
@@ -18,6 +20,7 @@
 
 using namespace sentry_prof;
 using target::find_jit_map;
+using target::JitMap;
 
 namespace {
 
@@ -60,12 +63,24 @@ class Sleeper {
   std::string map_path_;
 };
 
-std::string text_of(const target::JitMap& map) {
-  const auto file = map();
+std::string text_of(const Result<JitMap>& map) {
+  REQUIRE(map);
+  const auto file = (*map)();
   REQUIRE(file);
   std::string text(file->size_bytes(), '\0');
   REQUIRE(file->read_at(0, std::as_writable_bytes(std::span(text))));
   return text;
+}
+
+// Why the process's map is not used.
+std::string refusal(const Sleeper& process, uint64_t program_begin_ns = 0) {
+  const auto map = find_jit_map(process.pid(), program_begin_ns);
+  if (map) return "none";
+  return map.error().code == ErrorCode::NotFound ? "not found" : map.error().message;
+}
+
+bool says(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
 }
 
 bool runs_as(uint32_t pid, uid_t user_id) {
@@ -78,10 +93,9 @@ bool runs_as(uint32_t pid, uid_t user_id) {
 
 TEST_CASE("A process's JIT map is found, grows, and can be read when the process has ended") {
   Sleeper process;
-  CHECK_FALSE(find_jit_map(process.pid()));
+  CHECK(refusal(process) == "not found");
   test::write_text(process.map_path(), "1000 10 first\n");
-  const target::JitMap map = find_jit_map(process.pid());
-  REQUIRE(map);
+  const auto map = find_jit_map(process.pid(), 0);
   CHECK(text_of(map) == "1000 10 first\n");
   std::ofstream(process.map_path(), std::ios::app) << "2000 10 second\n";
   process.end();
@@ -95,19 +109,62 @@ TEST_CASE("A JIT map that is no regular file is not opened") {
   SECTION("link") {
     test::write_text(scratch / "secret", "1000 10 secret\n");
     fs::create_symlink(scratch / "secret", process.map_path());
+    CHECK(says(refusal(process), fmt::format("/tmp/perf-{0}.map of process {0} is not used: it is "
+                                             "a link",
+                                             process.pid())));
   }
-  SECTION("FIFO, which would block") { REQUIRE(::mkfifo(process.map_path().c_str(), 0600) == 0); }
-  SECTION("directory") { fs::create_directory(process.map_path()); }
-  CHECK_FALSE(find_jit_map(process.pid()));
+  SECTION("FIFO, which would block") {
+    REQUIRE(::mkfifo(process.map_path().c_str(), 0600) == 0);
+    CHECK(says(refusal(process), "no regular file"));
+  }
+  SECTION("directory") {
+    fs::create_directory(process.map_path());
+    CHECK(says(refusal(process), "no regular file"));
+  }
 }
 
-TEST_CASE("A JIT map that is older than its process was another's with that pid") {
+TEST_CASE("A JIT map that is older than the program was another's") {
   Sleeper process;
   test::write_text(process.map_path(), "1000 10 old\n");
-  const timespec an_hour_ago{::time(nullptr) - 3600, 0};
-  const timespec times[] = {an_hour_ago, an_hour_ago};
-  REQUIRE(::utimensat(AT_FDCWD, process.map_path().c_str(), times, 0) == 0);
-  CHECK_FALSE(find_jit_map(process.pid()));
+  SECTION("of a process with that pid") {
+    const timespec an_hour_ago{::time(nullptr) - 3600, 0};
+    const timespec times[] = {an_hour_ago, an_hour_ago};
+    REQUIRE(::utimensat(AT_FDCWD, process.map_path().c_str(), times, 0) == 0);
+    CHECK(says(refusal(process), "older than the program"));
+  }
+  SECTION("of what the process ran before its exec") {
+    const uint64_t now_ns = os::monotonic_ns();
+    CHECK(refusal(process, now_ns) == "none");
+    CHECK(says(refusal(process, now_ns + 3 * kNsPerSecond), "older than the program"));
+  }
+}
+
+TEST_CASE("A JIT map is looked for in the /tmp that the process sees, by the pid it knows") {
+  if (::geteuid() != 0) {
+    WARN("skipped: needs root for namespaces");
+    return;
+  }
+  const std::string script =
+      "mount -t tmpfs none /tmp || exit 1; echo '1000 10 inside' > /tmp/perf-1.map; exec sleep "
+      "1000";
+  Sleeper process({"unshare", "--mount", "--pid", "--kill-child", "--fork", "sh", "-c", script});
+  const auto inner_pid = [&]() -> std::optional<uint32_t> {
+    const auto children =
+        os::read_small_file(fmt::format("/proc/{0}/task/{0}/children", process.pid()));
+    if (!children || children->empty()) return std::nullopt;
+    return static_cast<uint32_t>(std::stoul(*children));
+  };
+  std::optional<uint32_t> pid;
+  Result<JitMap> map = fail(ErrorCode::NotFound, "");
+  for (int attempt = 0; attempt < 500 && !map; ++attempt) {
+    ::usleep(10'000);
+    if ((pid = inner_pid())) map = find_jit_map(*pid, 0);
+  }
+  if (!map) {
+    WARN("skipped: no mount and pid namespaces here");
+    return;
+  }
+  CHECK(text_of(map) == "1000 10 inside\n");
 }
 
 TEST_CASE("A JIT map is believed if the process's user owns it, or root alone") {
@@ -124,7 +181,7 @@ TEST_CASE("A JIT map is believed if the process's user owns it, or root alone") 
   test::write_text(process.map_path(), "1000 10 x\n");
   const auto is_believed_of = [&](uid_t user_id) {
     REQUIRE(::chown(process.map_path().c_str(), user_id, 0) == 0);
-    return static_cast<bool>(find_jit_map(process.pid()));
+    return refusal(process) == "none";
   };
   CHECK(is_believed_of(kNobody));
   CHECK(is_believed_of(0));

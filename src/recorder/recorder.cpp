@@ -115,7 +115,7 @@ Result<RunResult> Recorder::attach(std::span<const int> pids) {
 // Those of the processes that are there; of several some may have ended meanwhile.
 Result<std::vector<int>> Recorder::hold_living(std::span<const int> pids, Run& run) {
   std::vector<int> living;
-  Error gone;
+  Error gone{ErrorCode::Gone, {}};
   for (int pid : pids) {
     auto pidfd = hold(pid);
     if (pidfd) {

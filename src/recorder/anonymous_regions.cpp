@@ -55,23 +55,23 @@ void AnonymousRegions::look_for_jit_maps() {
 }
 
 void AnonymousRegions::look_for_jit_map(uint32_t pid, Program& program) {
-  if (!find_jit_map_ || program.jit_map || program.has_problem) return;
+  if (!find_jit_map_ || program.jit_map) return;
   auto found = find_jit_map_(pid, program.begin_ns);
   if (!found) {
-    if (found.error().code != ErrorCode::NotFound) note_problem(program, found.error().message);
+    if (found.error().code != ErrorCode::NotFound) note_problem(found.error().message);
     return;
   }
   if (open_maps() >= kMaxJitMaps) {
-    note_problem(program, fmt::format("only {} files /tmp/perf-PID.map are used at a time: the "
-                                      "code that further processes compile has no names",
-                                      kMaxJitMaps));
+    note_problem(
+        fmt::format("only {} files /tmp/perf-PID.map are used at a time: the "
+                    "code that further processes compile has no names",
+                    kMaxJitMaps));
     return;
   }
   program.jit_map = std::move(*found);
 }
 
-void AnonymousRegions::note_problem(Program& program, std::string text) {
-  program.has_problem = true;
+void AnonymousRegions::note_problem(std::string text) {
   const bool is_new = std::ranges::find(problems_, text) == problems_.end();
   if (is_new && problems_.size() < kMaxProblems) problems_.push_back(std::move(text));
 }

@@ -59,11 +59,10 @@ class AnonymousRegions {
     uint64_t begin_ns = 0;  // of a later program than the process's first; else 0
     std::unordered_map<uint64_t, uint32_t> regions;  // by their begin
     target::JitMap jit_map;
-    bool has_problem = false;
   };
 
   void look_for_jit_map(uint32_t pid, Program& program);
-  void note_problem(Program& program, std::string text);
+  void note_problem(std::string text);
   size_t open_maps() const;
 
   FindJitMap find_jit_map_;

@@ -110,16 +110,18 @@ TEST_CASE("Bad lines of a JIT map are not counted again for each chunk") {
   CHECK(figures.jit.bad_map_lines == 1);
 }
 
-TEST_CASE("Why a JIT map is not used is told once") {
+TEST_CASE("Why a JIT map is not used is told once, and the next one looked for") {
   RecordingFixture run(kNsPerSecond);
   run.jit_map_problem = "it is another's";
   for (uint64_t chunk = 0; chunk < 3; ++chunk) {
     run.sample(kBegin_ns + chunk * kNsPerSecond + 1);
     run.sample(kBegin_ns + chunk * kNsPerSecond + 2);
   }
-  run.finish(kBegin_ns + 3 * kNsPerSecond);
+  run.jit_map_problem.reset();
+  run.jit_maps[kPid] = kMap;
+  const RunFigures figures = run.finish(kBegin_ns + 3 * kNsPerSecond);
   CHECK(run.recording->jit_map_problems() == Names{"it is another's"});
-  CHECK(run.looks_for_jit_maps == 1);
+  CHECK(figures.jit.frames_named == 2);
 }
 
 TEST_CASE("Regions beyond the limit have no place; those that are known keep theirs") {

@@ -175,7 +175,6 @@ struct RecordingFixture {
 
   // Holds the map open as long as somebody has it.
   Result<target::JitMap> find_jit_map(uint32_t pid) {
-    ++looks_for_jit_maps;
     if (jit_map_problem) return fail(ErrorCode::PermissionDenied, *jit_map_problem);
     if (!jit_maps.contains(pid)) return fail(ErrorCode::NotFound, "there is none");
     const auto bytes = std::as_bytes(std::span(jit_maps[pid]));
@@ -216,9 +215,8 @@ struct RecordingFixture {
       reread;  // /proc now; empty: nothing is there
   int rereads = 0;
   std::optional<std::string> jit_map_problem;
-  uint64_t last_program_begin_ns = 0;  // that a JIT map was looked for with
-  int looks_for_jit_maps = 0;
-  std::map<uint32_t, std::string> jit_maps;                      // by pid
+  uint64_t last_program_begin_ns = 0;        // that a JIT map was looked for with
+  std::map<uint32_t, std::string> jit_maps;  // by pid
   std::shared_ptr<int> open_jit_maps = std::make_shared<int>();  // has a user for each
   std::optional<uint64_t> now_ns;  // to tell how old a sample is; none: all are new
   uint64_t last_sample_ns = 0;

@@ -37,7 +37,8 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       processes_(processes),
       images_(images),
       finisher_(finisher),
-      unwinder_(native_arch()),
+      code_in_memory_(options_.read_memory),
+      unwinder_(native_arch(), unwind::kDefaultRuleCache_bytes, &code_in_memory_),
       completion_(unwinder_, options_.read_memory),
       builder_(begin_ns),
       regions_(options_.find_jit_map),
@@ -122,6 +123,7 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
   const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack);
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
+  code_in_memory_.begin_sample({sample.pid, modules.version()}, time_ns);
   unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
   if (result.end == unwind::WalkEnd::StackTruncated) {
     const CutStack cut{.pid = sample.pid,

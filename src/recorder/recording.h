@@ -5,6 +5,7 @@
 #include "profile/chunk_builder.h"
 #include "recorder/anonymous_regions.h"
 #include "recorder/chunk_finisher.h"
+#include "recorder/code_in_memory.h"
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
 #include "recorder/stack_completion.h"
@@ -36,7 +37,8 @@ struct RecordingOptions {
   std::string main_executable;  // path; empty for a command that has yet to exec
   // Reads a process's maps again, where its map records seem to have been lost. May be empty.
   std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
-  // Reads the rest of stacks that are deeper than their copies. May be empty.
+  // Reads the rest of stacks that are deeper than their copies, and code that no file holds. May be
+  // empty.
   ReadMemory read_memory;
   // Finds what names a process's JIT code. May be empty.
   FindJitMap find_jit_map;
@@ -116,6 +118,7 @@ class Recording final : public sampling::EventSink {
   target::ProcessTable& processes_;
   target::ImageStore& images_;
   ChunkFinisher& finisher_;
+  CodeInMemory code_in_memory_;
   unwind::Unwinder unwinder_;
   unwind::WalkMemories memories_;
   StackCompletion completion_;

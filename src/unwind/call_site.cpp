@@ -21,13 +21,15 @@ bool is_indirect_call(Bytes instruction) {
   return ((byte_at(operand, 0) >> 3) & 7) == 2 && x86_operand_bytes(operand) == operand.size();
 }
 
-CallSite read_site(const Module& module, uint64_t runtime_pc) {
+CallSite read_site(const Module& module, const CodeSource& source, uint64_t runtime_pc,
+                   uint32_t& work) {
+  work += kReadCodeWork;
   std::array<std::byte, kLongestCall_bytes> code;
   const uint64_t room = runtime_pc - module.begin.value;
   const auto wanted =
       std::span(code).first(static_cast<size_t>(std::min<uint64_t>(code.size(), room)));
   const LinkAddress begin = to_link({runtime_pc - wanted.size()}, module.bias);
-  return module.code->read_code(begin, wanted) ? call_before(wanted) : CallSite{};
+  return source.read_code(begin, wanted) ? call_before(wanted) : CallSite{};
 }
 
 }  // namespace
@@ -43,16 +45,15 @@ CallSite call_before(Bytes code) {
   return {CallKind::None};
 }
 
-CallSite CallSites::before(const Module& module, uint64_t runtime_pc, uint32_t& work) {
-  if (module.code == nullptr || module.image == kNoImage) return {};
+CallSite CallSites::before(const Module& module, const CodeSource* code, uint64_t runtime_pc,
+                           uint32_t& work) {
+  if (code == nullptr) return {};
+  if (module.image == kNoImage) return read_site(module, *code, runtime_pc, work);
   const std::optional<uint64_t> key =
       RuleCache::key_of(module.image, to_link({runtime_pc}, module.bias));
   if (!key) return {};
   Place& place = places_[RuleCache::spread(*key) >> kIndexShift];
-  if (place.key != *key) {
-    work += kReadCodeWork;
-    place = {*key, read_site(module, runtime_pc)};
-  }
+  if (place.key != *key) place = {*key, read_site(module, *code, runtime_pc, work)};
   return place.site;
 }
 

@@ -37,8 +37,10 @@ CallSite call_before(Bytes code);
 // address, so valid for every process. Of two that share a place the later has it.
 class CallSites {
  public:
-  // `runtime_pc` lies behind the first byte of `module`. `work` grows by what it cost.
-  CallSite before(const Module& module, uint64_t runtime_pc, uint32_t& work);
+  // `runtime_pc` lies behind the first byte of `module`, `code` is the module's. `work` grows by
+  // what it cost. Code without an image may become other code: it is looked at each time.
+  CallSite before(const Module& module, const CodeSource* code, uint64_t runtime_pc,
+                  uint32_t& work);
 
  private:
   struct Place {

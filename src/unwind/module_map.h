@@ -21,7 +21,7 @@ struct Module {
   ImageId image = kNoImage;
   const CfiSource* cfi =
       nullptr;  // not owned; outlives every map it is in; null: frame pointers only
-  const CodeSource* code = nullptr;  // as `cfi`; null: no instruction can be looked at
+  const CodeSource* code = nullptr;  // of the image; as `cfi`. Null: none can be looked at
 };
 
 // Sorted, non-overlapping. Copying it is how fork works.

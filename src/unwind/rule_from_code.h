@@ -17,7 +17,13 @@ namespace sentry_prof::unwind {
 // has to be looked at (Walker::step_by_code). `work` grows by what it cost.
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work);
 
+// The same from code that goes straight to its return, in a few instructions: that much leaves
+// nothing to guess but whether a call returns.
+CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work);
+
 // Functions of libc have up to some thousand instructions, but the way to the next return is short.
 inline constexpr unsigned kMaxInstructionsRead = 1024;
+// An epilogue that restores all registers, and what is done with the result before.
+inline constexpr unsigned kMaxStraightInstructions = 16;
 
 }  // namespace sentry_prof::unwind

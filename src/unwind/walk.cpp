@@ -6,9 +6,10 @@
 
 namespace sentry_prof::unwind {
 
-Unwinder::Unwinder(Arch arch, size_t cache_bytes)
+Unwinder::Unwinder(Arch arch, size_t cache_bytes, const CodeSource* memory_code)
     : arch_(arch),
       cache_(cache_bytes),
+      memory_code_(memory_code),
       call_sites_(std::make_unique<CallSites>()),
       frames_(std::make_unique<std::array<WalkedFrame, kMaxFrames>>()) {
   steps_.reserve(2 * kMaxRememberedSteps);
@@ -23,8 +24,8 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
   uint32_t work_left = kMaxWork;
   WalkTrail trail(memory, modules.version(), steps_);
   const auto run = [&](Mode mode) {
-    Walker walker(arch_, registers, stack, modules, cache_, *call_sites_, stats_, *frames_, trail,
-                  work_left);
+    Walker walker(arch_, registers, stack, modules, cache_, memory_code_, *call_sites_, stats_,
+                  *frames_, trail, work_left);
     const Walk walk = walker.run(mode);
     const bool joins = at_end_of_copy == AtEndOfCopy::Joins && walk.end == WalkEnd::StackTruncated;
     return joins ? walker.join() : walk;

@@ -86,7 +86,10 @@ struct UnwinderStats {
 // and twice as many steps, of which the deepest stack so far has touched its part.
 class Unwinder {
  public:
-  explicit Unwinder(Arch arch, size_t cache_bytes = kDefaultRuleCache_bytes);
+  // `memory_code` is asked for code that has no image, by its runtime address; not owned; null: it
+  // cannot be looked at.
+  explicit Unwinder(Arch arch, size_t cache_bytes = kDefaultRuleCache_bytes,
+                    const CodeSource* memory_code = nullptr);
 
   // Never reads outside `stack`, ends after kMaxWalkedFrames or kMaxWork at the latest. Allocates
   // nothing itself but what `memory` grows by; an image's CfiSource may when it is first asked. A
@@ -130,6 +133,7 @@ class Unwinder {
 
   Arch arch_;
   RuleCache cache_;
+  const CodeSource* memory_code_;
   std::unique_ptr<CallSites> call_sites_;
   UnwinderStats stats_;
   std::unique_ptr<std::array<WalkedFrame, kMaxFrames>> frames_;

@@ -22,6 +22,32 @@ bool Walker::is_entered_by_return() {
          call_behind(cursor_.pc).kind == CallKind::None;
 }
 
+// Code that no file holds, or a file that could not be read.
+Step Walker::step_without_rows() {
+  const bool is_in_memory_only = module_->image == kNoImage && arch_ == Arch::X86_64;
+  if (is_in_memory_only && memory_code_ != nullptr) {
+    if (const std::optional<Step> step = step_by_memory_code(*memory_code_)) return *step;
+  }
+  return step_without_cfi({});
+}
+
+// JIT compilers keep frame pointers, or no rule at all that could be read here and kept: the code
+// may be other code by the next sample. What they do not compile but copy, to call through
+// (CPython's trampolines for perf), has its return behind the call, and leaves the frame pointer to
+// the code around it, so that it may lead past callers.
+std::optional<Step> Walker::step_by_memory_code(const CodeSource& code) {
+  const LinkAddress pc = to_link({cursor_.pc}, module_->bias);
+  uint32_t work = 0;
+  const CompactRule straight = rule_from_straight_code(code, pc, work);
+  if (!spend(work)) return ends(WalkEnd::Unsupported);
+  if (const std::optional<Step> step = step_by_code(straight)) return step;
+  if (may_have_frame_record()) return std::nullopt;
+  work = 0;
+  const CompactRule rule = rule_from_code(code, pc, work);
+  if (!spend(work)) return ends(WalkEnd::Unsupported);
+  return step_by_code(rule);
+}
+
 // `rule` is what the code says, if it says anything.
 Step Walker::step_without_cfi(CompactRule rule) {
   if (const std::optional<Step> step = step_by_code(rule)) return *step;
@@ -56,6 +82,16 @@ bool Walker::has_frame_record() {
   uint64_t return_address = 0;
   return cursor_.fp_is_known && cursor_.fp >= cursor_.sp && cursor_.fp % 8 == 0 &&
          stack_.read_u64({cursor_.fp + 8}, return_address) && is_behind_call(return_address);
+}
+
+// Whether it leads to what step_by_frame_pointer() would take, or close above the snapshot, where
+// the stack was cut.
+bool Walker::may_have_frame_record() {
+  const uint64_t fp = cursor_.fp;
+  if (!cursor_.fp_is_known || fp < cursor_.sp || fp % 8 != 0) return false;
+  uint64_t return_address = 0;
+  if (stack_.read_u64({fp + 8}, return_address)) return module_at(return_address - 1) != nullptr;
+  return stack_.is_beyond_end({fp + 8}) && fp - cursor_.sp <= kFramePointerReach_bytes;
 }
 
 // The rule may be wrong (rule_from_code.h); only a return address behind a call is believed.
@@ -100,7 +136,8 @@ CallSite Walker::call_behind(uint64_t return_address) {
   const Module* module = module_at(return_address - 1);
   if (module == nullptr) return {CallKind::None};
   uint32_t work = 0;
-  const CallSite call = call_sites_.before(*module, return_address, work);
+  const CodeSource* const code = module->image == kNoImage ? memory_code_ : module->code;
+  const CallSite call = call_sites_.before(*module, code, return_address, work);
   if (!spend(work)) return {};
   const bool leads_nowhere =
       call.kind == CallKind::Direct && modules_.find({target_of(call, return_address)}) == nullptr;

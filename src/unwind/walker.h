@@ -68,8 +68,8 @@ struct Cursor {
 class Walker {
  public:
   Walker(Arch arch, const Registers& leaf, const StackSnapshot& stack, const ModuleMap& modules,
-         RuleCache& cache, CallSites& call_sites, UnwinderStats& stats,
-         std::span<WalkedFrame> frames, WalkTrail& trail, uint32_t& work_left)
+         RuleCache& cache, const CodeSource* memory_code, CallSites& call_sites,
+         UnwinderStats& stats, std::span<WalkedFrame> frames, WalkTrail& trail, uint32_t& work_left)
       : arch_(arch),
         names_(arch_registers(arch)),
         address_mask_(arch == Arch::Aarch64 ? code_address_mask(modules) : UINT64_MAX),
@@ -77,6 +77,7 @@ class Walker {
         stack_(stack),
         modules_(modules),
         cache_(cache),
+        memory_code_(memory_code),
         call_sites_(call_sites),
         stats_(stats),
         frames_(frames),
@@ -176,7 +177,7 @@ class Walker {
   }
 
   Step step() {
-    if (module_->cfi == nullptr) return step_without_cfi({});
+    if (module_->cfi == nullptr) return step_without_rows();
     const LinkAddress pc = to_link({cursor_.lookup_pc()}, module_->bias);
     return mode_ == Mode::Full ? step_by_whole_row(pc) : step_by_cached_rule(pc);
   }
@@ -379,9 +380,12 @@ class Walker {
 
   // walk_without_cfi.cpp
   bool is_entered_by_return();
+  [[gnu::noinline]] Step step_without_rows();
   [[gnu::noinline]] Step step_without_cfi(CompactRule rule);
+  std::optional<Step> step_by_memory_code(const CodeSource& code);
   std::optional<Step> step_from_start_up_code();
   bool has_frame_record();
+  bool may_have_frame_record();
   std::optional<Step> step_by_code(CompactRule rule);
   Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);
   bool is_behind_call(uint64_t return_address);
@@ -400,6 +404,7 @@ class Walker {
   const StackSnapshot& stack_;
   const ModuleMap& modules_;
   RuleCache& cache_;
+  const CodeSource* const memory_code_;  // of modules without an image; may be null
   CallSites& call_sites_;
   UnwinderStats& stats_;
   KeptFrames frames_;

@@ -180,6 +180,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   modules.insert({{kTextBegin}, {kTextBegin + 0x8000}, {}, 1, &cfi, &code});
   modules.insert({{kTextBegin + 0x9000}, {kTextBegin + 0xa000}, {}, 2, nullptr, &code});
   modules.insert({{kTextBegin + 0xb000}, {kTextBegin + 0xc000}, {}, kNoImage, &cfi});
+  modules.insert({{kTextBegin + 0xd000}, {kTextBegin + 0xe000}, {}, kNoImage, nullptr});
 
   Registers registers;
   for (unsigned reg = 0; reg < kRegisterCount; ++reg) {
@@ -193,8 +194,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // An exact allocation, so that the sanitizer sees a read one byte too far.
   const std::vector<std::byte> copy(bytes.begin(), bytes.end());
 
-  Unwinder small_cache(Arch::X86_64, 0);
-  Unwinder unwinder(arch, 4096);
+  Unwinder small_cache(Arch::X86_64, 0, &code);
+  Unwinder unwinder(arch, 4096, &code);
   const StackSnapshot stack({kStackBegin}, copy);
   const Walk cold = unwinder.walk(registers, stack, modules);
   check(cold, modules);

@@ -103,6 +103,28 @@ TEST_CASE("python3 computing: the interpreter's loop is in every stack", "[pytho
   CHECK(profile.share_containing("Py_BytesMain") > 0.9);
 }
 
+TEST_CASE("python3 -X perf: the script's own functions are in the stacks", "[python-perf]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("/usr/bin/python3"));
+  const TemporaryDirectory directory;
+  const std::string script =
+      "import os, sys, time\n"
+      "if not hasattr(sys, 'activate_stack_trampoline'): sys.exit(9)\n"
+      "def leaf(n):\n  s = 0\n  for i in range(n): s += i * i\n  return s\n"
+      "def caller(n): return leaf(n) + leaf(n // 2)\n"
+      "end = time.process_time() + 1\n"
+      "while time.process_time() < end: caller(3000)\n"
+      "os.unlink(f'/tmp/perf-{os.getpid()}.map')\n";
+  const std::vector<std::string> python = {"/usr/bin/python3", "-S", "-X", "perf", "-c", script};
+  if (run_command({.arguments = python}).status() == 9)
+    return note_optional_skip("python3 of 3.12 or later");
+  const Recording recording = record_well(directory, {.command = python});
+  CHECK(recording.summary().share_complete() >= 0.98);
+  CHECK(recording.profile().share_containing("py::leaf:<string>") > 0.8);
+  CHECK(recording.profile().share_containing("py::caller:<string>") > 0.8);
+  CHECK(recording.profile().share_containing("Py_BytesMain") > 0.9);
+}
+
 TEST_CASE("node: code that was compiled just now is walked by its frame pointers", "[jit]") {
   SKIP_IF(missing_perf());
   if (const auto missing = missing_program("node")) return note_optional_skip(*missing);
@@ -114,7 +136,8 @@ TEST_CASE("node: code that was compiled just now is walked by its frame pointers
       "const end = Date.now() + 1000; let sum = 0; while (Date.now() < end) sum += down(10);\n"
       "process.on('exit', () => require('fs').unlinkSync(`/tmp/perf-${process.pid}.map`));";
   const Recording recording =
-      record_well(directory, {.command = {"node", "--perf-basic-prof", "-e", script}});
+      record_well(directory, {.command = {"node", "--perf-basic-prof", "--no-logfile-per-isolate",
+                                          "--logfile=" + directory.file("v8.log"), "-e", script}});
   CHECK(recording.summary().share_complete() >= 0.99);
   CHECK(recording.summary().number("frames_by_origin/frame_pointer") >
         5 * recording.summary().number("samples"));

@@ -32,10 +32,10 @@ void check_all_frames_have_images(const LoadedProfile& profile) {
   }
 }
 
-// How often the recursion of targets/deep is in a stack.
-size_t descents_in(const LoadedProfile& profile, const LoadedSample& sample) {
+// How often a function is in a stack.
+size_t frames_of(const LoadedProfile& profile, const LoadedSample& sample, const char* function) {
   return static_cast<size_t>(std::ranges::count_if(
-      sample.stack, [&](size_t frame) { return profile.frames[frame].function == "descend"; }));
+      sample.stack, [&](size_t frame) { return profile.frames[frame].function == function; }));
 }
 
 }  // namespace
@@ -57,6 +57,21 @@ TEST_CASE("Code that a program compiled while it ran has the names that it tells
   CHECK(recording.summary().share_complete() > 0.98);
   CHECK(recording.summary().number("jit_frames_named") > 0);
   CHECK(recording.summary().number("jit_map_bad_lines") == 0);
+}
+
+TEST_CASE("Functions that call each other through code of the program's own making", "[jit]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording =
+      record_well(directory, {.command = {target_path("trampolines"), "1"}});
+  const LoadedProfile& profile = recording.profile();
+  CHECK(recording.summary().share_complete() > 0.98);
+  CHECK(recording.summary().number("frames_by_origin/code") >
+        3.9 * recording.summary().number("samples"));
+  const auto is_whole = [&](const LoadedSample& sample) {
+    return frames_of(profile, sample, "by_trampoline") == 5;
+  };
+  CHECK(profile.share_of_samples(is_whole) > 0.95);
 }
 
 TEST_CASE("Code that nobody named is told of, with what would name it", "[jit]") {
@@ -243,7 +258,7 @@ TEST_CASE("Deep recursion is whole within what the kernel copies", "[deep]") {
       record_well(directory, {.command = {target_path("deep"), "300", "0.6"}});
   const LoadedProfile& profile = recording.profile();
   const auto is_whole = [&](const LoadedSample& sample) {
-    const size_t descents = descents_in(profile, sample);
+    const size_t descents = frames_of(profile, sample, "descend");
     return descents == 301;
   };
   CHECK(profile.share_of_samples(is_whole) > 0.95);
@@ -263,7 +278,7 @@ TEST_CASE("A stack larger than what the kernel copies is completed from the proc
   const auto is_whole_or_cut = [&](const LoadedSample& sample) {
     const int bottom = profile.index_of(sample, "burn_at_the_bottom");
     if (bottom < 0) return true;
-    const size_t descents = descents_in(profile, sample);
+    const size_t descents = frames_of(profile, sample, "descend");
     const bool has_main = profile.index_of(sample, "main") > bottom;
     return has_main ? descents == 201 : descents >= 20 && descents < 201;
   };
@@ -296,7 +311,7 @@ TEST_CASE("A frame larger than what the kernel copies has its callers", "[deep]"
   const LoadedProfile& profile = recording.profile();
   const auto is_whole_or_cut = [&](const LoadedSample& sample) {
     if (profile.index_of(sample, "burn_at_the_bottom") < 0) return true;
-    const size_t descents = descents_in(profile, sample);
+    const size_t descents = frames_of(profile, sample, "descend");
     return profile.index_of(sample, "main") >= 0 ? descents == 3 : descents == 1;
   };
   CHECK(profile.share_of_samples(is_whole_or_cut) == 1.0);

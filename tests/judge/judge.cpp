@@ -42,7 +42,8 @@ Judge::Judge(const std::vector<std::string>& command, Limits limits)
       stack_(tracee_),
       shadow_([this](uint64_t address) { return stack_.word_at(address); },
               [this](uint64_t sp) { return tracee_.mapping_of(sp); }),
-      unwinder_(unwind::Arch::X86_64) {
+      memory_code_(tracee_),
+      unwinder_(unwind::Arch::X86_64, unwind::kDefaultRuleCache_bytes, &memory_code_) {
   begin_image();
 }
 

@@ -62,6 +62,7 @@ class Judge {
   StackMirror stack_;
   ShadowStack shadow_;
   AddressSpace space_;
+  MemoryCode memory_code_;
   unwind::Unwinder unwinder_;
   Verdicts verdicts_;
   std::vector<Waiting> waiting_;

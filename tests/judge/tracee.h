@@ -3,6 +3,7 @@
 
 #include "instruction.h"
 #include "shadow_stack.h"
+#include "unwind/code_source.h"
 
 #include <array>
 #include <cstdint>
@@ -54,6 +55,18 @@ class Tracee {
   pid_t pid_ = -1;
   bool has_ended_ = false;
   user_regs_struct registers_{};
+};
+
+// Code that no file holds, for the walks.
+class MemoryCode final : public unwind::CodeSource {
+ public:
+  explicit MemoryCode(const Tracee& tracee) : tracee_(tracee) {}
+  [[nodiscard]] bool read_code(LinkAddress begin, std::span<std::byte> out) const override {
+    return tracee_.read(begin.value, out) == out.size();
+  }
+
+ private:
+  const Tracee& tracee_;
 };
 
 // What stands at an address of the code, read once until the maps change.

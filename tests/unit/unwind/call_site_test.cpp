@@ -52,13 +52,13 @@ TEST_CASE("the code before an address is read once") {
   const Module module{{0x551000}, {0x552000}, {0x550000}, 1, nullptr, &code};
   CallSites sites;
   uint32_t work = 0;
-  CHECK(sites.before(module, 0x551050, work) == CallSite{CallKind::Direct, 0x1b0});
+  CHECK(sites.before(module, &code, 0x551050, work) == CallSite{CallKind::Direct, 0x1b0});
   CHECK(work > 0);
   work = 0;
-  CHECK(sites.before(module, 0x551050, work) == CallSite{CallKind::Direct, 0x1b0});
+  CHECK(sites.before(module, &code, 0x551050, work) == CallSite{CallKind::Direct, 0x1b0});
   CHECK(work == 0);
   CHECK(code.reads() == 1);
-  CHECK(sites.before(module, 0x551090, work).kind == CallKind::Unknown);
+  CHECK(sites.before(module, &code, 0x551090, work).kind == CallKind::Unknown);
 }
 
 TEST_CASE("nothing is read before the module's begin, nor without an image") {
@@ -67,8 +67,8 @@ TEST_CASE("nothing is read before the module's begin, nor without an image") {
   const Module module{{0x551000}, {0x552000}, {0x550000}, 1, nullptr, &code};
   CallSites sites;
   uint32_t work = 0;
-  CHECK(sites.before(module, 0x551002, work).kind == CallKind::Indirect);
-  CHECK(sites.before(module, 0x551001, work).kind == CallKind::None);
+  CHECK(sites.before(module, &code, 0x551002, work).kind == CallKind::Indirect);
+  CHECK(sites.before(module, &code, 0x551001, work).kind == CallKind::None);
   const Module nameless{{0x551000}, {0x552000}, {0x550000}, kNoImage, nullptr, &code};
-  CHECK(sites.before(nameless, 0x551002, work).kind == CallKind::Unknown);
+  CHECK(sites.before(nameless, nullptr, 0x551002, work).kind == CallKind::Unknown);
 }

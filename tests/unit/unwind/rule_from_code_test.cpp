@@ -244,3 +244,29 @@ TEST_CASE("reading on has an end") {
   CHECK(is_none(rule_from_code(code, {kBegin}, work)));
   CHECK(work < 64 * kMaxInstructionsRead);
 }
+
+TEST_CASE("code that goes straight to its return says the same in both readings") {
+  const Function f{0x48, 0x83, 0xc4, 0x08, 0x5d, 0xc3};  // add $8, %rsp; pop %rbp; ret
+  uint32_t work = 0;
+  CHECK(rule_from_straight_code(f.code, {kBegin}, work) == saving_fp(from_sp(3), -2));
+  CHECK(work > 0);
+}
+
+TEST_CASE("a straight reading follows no jump, and does not go on behind one") {
+  uint32_t work = 0;
+  const Function branch{0x75, 0x01, 0x90, 0xc3};  // jne over the nop; nop; ret
+  CHECK(is_none(rule_from_straight_code(branch.code, {kBegin}, work)));
+  const Function jump{0xeb, 0x00, 0xc3};  // jmp to the ret
+  CHECK(is_none(rule_from_straight_code(jump.code, {kBegin}, work)));
+  const Function jump_by_register{0xff, 0xe0};  // jmp *%rax
+  CHECK(is_none(rule_from_straight_code(jump_by_register.code, {kBegin}, work)));
+}
+
+TEST_CASE("a straight reading gives up where the return is far") {
+  uint32_t work = 0;
+  Function f{};
+  for (uint64_t i = 0; i < kMaxStraightInstructions; ++i) f.code.put(kBegin + i, {0x90});
+  f.code.put(kBegin + kMaxStraightInstructions, {0xc3});
+  CHECK(is_none(rule_from_straight_code(f.code, {kBegin}, work)));
+  CHECK(rule_from_straight_code(f.code, {kBegin + 1}, work) == from_sp(1));
+}

@@ -28,8 +28,9 @@ struct World {
 
   FakeCfi cfi;
   FakeCode code;  // the program's
+  FakeCode memory;  // the JIT area's
   ModuleMap modules;
-  Unwinder unwinder{Arch::X86_64};
+  Unwinder unwinder{Arch::X86_64, kDefaultRuleCache_bytes, &memory};
 };
 
 inline uint64_t at(uint64_t link_pc) { return kBias + link_pc; }

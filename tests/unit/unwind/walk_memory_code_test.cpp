@@ -1,0 +1,111 @@
+// Code that no file holds: trampolines, and what compilers make while the program runs. The
+// process's memory says what it is.
+#include "support/catch2.h"
+#include "walk_fixture.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+
+using Pcs = std::vector<uint64_t>;
+
+namespace {
+
+constexpr uint64_t kTrampoline = kBias + 0x20100;  // in the module without an image
+constexpr uint64_t kOtherCode = kBias + 0x20800;
+constexpr uint64_t kCalleePc = 0x1050, kCallerPc = 0x2050, kOuterPc = 0x3050, kRootPc = 0x4050;
+constexpr uint64_t kStackBegin = 0x7000;
+
+// The program's functions have frames of 16 bytes and leave the frame pointer alone.
+struct MemoryCodeWorld : World {
+  MemoryCodeWorld() {
+    for (const uint64_t function : {0x1000, 0x2000, 0x3000}) {
+      cfi.add(function, function + 0x100, row_with_cfa(kRsp, 16));
+    }
+    cfi.add(0x4000, 0x4100, root_row());
+    for (const uint64_t pc : {kCallerPc, kOuterPc, kRootPc}) put_call(code, pc);
+  }
+
+  // call *%rax
+  static void put_call(FakeCode& where, uint64_t return_pc) {
+    where.put(return_pc - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0});
+  }
+
+  Walk walk(const std::vector<uint64_t>& words, uint64_t fp, uint64_t pc = at(kCalleePc)) {
+    return unwinder.walk(registers_at(pc, kStackBegin, fp), FakeStack(kStackBegin, words), modules);
+  }
+};
+
+// Four frames of two words, the second one the return address.
+const std::vector<uint64_t> kWords{0, kTrampoline,  0, at(kCallerPc),
+                                   0, at(kOuterPc), 0, at(kRootPc)};
+const Pcs kThroughTrampoline{kCalleePc, kTrampoline, kCallerPc, kOuterPc, kRootPc};
+// A frame pointer that leads past the trampoline's caller.
+constexpr uint64_t kRecordOfOuter = kStackBegin + 4 * 8;
+
+}  // namespace
+
+TEST_CASE("a trampoline is left by its code, wherever the frame pointer leads") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x48, 0x83, 0xc4, 0x08, 0xc3});  // add $8, %rsp; ret
+  const uint64_t fp = GENERATE(uint64_t{0}, uint64_t{42}, kRecordOfOuter);
+  const Walk walk = w.walk(kWords, fp);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == kThroughTrampoline);
+  CHECK(walk.frames[2].origin == FrameOrigin::Code);
+}
+
+TEST_CASE("without its memory, code that no file holds goes by the frame pointer") {
+  MemoryCodeWorld w;
+  CHECK(pcs(w.walk(kWords, kRecordOfOuter)) == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
+  CHECK(end_of(w.walk(kWords, 42)) == "no_unwind_info");
+}
+
+TEST_CASE("a trampoline is left by its code where it was interrupted itself") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3});  // call *%rcx; ...
+  const std::vector<uint64_t> words{0, at(kCallerPc), 0, at(kOuterPc), 0, at(kRootPc)};
+  const Walk walk = w.walk(words, 42, kTrampoline);
+  CHECK(pcs(walk) == Pcs{kTrampoline, kCallerPc, kOuterPc, kRootPc});
+  CHECK(walk.frames[0].pc_is_exact);
+}
+
+TEST_CASE("code that jumps goes by a frame pointer that leads to code") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x75, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3});  // jne; add $8, %rsp; ret
+  CHECK(pcs(w.walk(kWords, kRecordOfOuter)) == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
+}
+
+TEST_CASE("code that jumps is read where the frame pointer leads nowhere") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x75, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3});
+  CHECK(pcs(w.walk(kWords, 42)) == kThroughTrampoline);
+}
+
+TEST_CASE("a frame pointer that leads beyond the copy is believed before code that jumps") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x75, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3});
+  const Walk walk = w.walk(kWords, kStackBegin + 8 * kWords.size());
+  CHECK(pcs(walk) == Pcs{kCalleePc, kTrampoline});
+  CHECK(end_of(walk) == "stack_truncated");
+}
+
+TEST_CASE("what a trampoline leads to has to lie behind a call, in memory as in a file") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x48, 0x83, 0xc4, 0x08, 0xc3});
+  std::vector<uint64_t> words = kWords;
+  words[3] = kOtherCode;
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kCalleePc, kTrampoline});
+  w.memory.put(kOtherCode - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90});
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kCalleePc, kTrampoline});
+  w.put_call(w.memory, kOtherCode);
+  w.memory.put(kOtherCode, {0x48, 0x83, 0xc4, 0x08, 0xc3});
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kCalleePc, kTrampoline, kOtherCode, kOuterPc, kRootPc});
+}
+
+TEST_CASE("code in memory that changes is read again") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x48, 0x83, 0xc4, 0x08, 0xc3});
+  CHECK(pcs(w.walk(kWords, 42)) == kThroughTrampoline);
+  w.memory.put(kTrampoline, {0x48, 0x83, 0xc4, 0x18, 0xc3});  // add $24, %rsp
+  CHECK(pcs(w.walk(kWords, 42)) == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
+}

@@ -23,9 +23,14 @@ const CodeInMemory::Page* CodeInMemory::page_at(uint64_t begin) const {
   std::unique_ptr<Page>& place = pages_[(begin / kPage_bytes) % kPages];
   const bool is_known = place != nullptr && place->begin == begin && place->space == space_;
   const bool is_fresh = is_known && time_ns_ - std::min(time_ns_, place->time_ns) < kLongestUse_ns;
-  if (is_fresh || !may_read()) return is_known ? place.get() : nullptr;
+  if (is_fresh) return place.get();
+  if (!may_read()) {
+    ++pages_not_read_;
+    return is_known ? place.get() : nullptr;
+  }
   auto page = std::make_unique<Page>(Page{space_, begin, time_ns_, 0, {}});
   page->size_bytes = read_({space_.pid, time_ns_, {begin}}, page->bytes).size_bytes;
+  if (page->size_bytes == 0) ++pages_not_read_;
   // A program that has ended by now had what was read last.
   if (is_known && page->size_bytes == 0) {
     place->time_ns = time_ns_;

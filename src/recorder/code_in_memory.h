@@ -41,6 +41,9 @@ class CodeInMemory final : public unwind::CodeSource {
     time_ns_ = time_ns;
   }
 
+  // Could not be read, or were one too many in a second.
+  uint64_t pages_not_read() const { return pages_not_read_; }
+
   // By runtime address.
   [[nodiscard]] bool read_code(LinkAddress begin, std::span<std::byte> out) const override;
 
@@ -65,6 +68,7 @@ class CodeInMemory final : public unwind::CodeSource {
   mutable std::array<std::unique_ptr<Page>, kPages> pages_;  // each address has one place
   mutable uint64_t second_begin_ns_ = 0;
   mutable uint32_t pages_in_second_ = 0;
+  mutable uint64_t pages_not_read_ = 0;
 };
 
 }  // namespace sentry_prof::recorder

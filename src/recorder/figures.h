@@ -117,6 +117,7 @@ struct RunFigures {
   JitFigures jit;
   bool looks_for_jit_maps = false;     // not in a replay, nor of another profiler's file
   size_t state_forgotten = 0;          // ProcessTable::forgotten_count()
+  uint64_t code_pages_not_read = 0;    // of code that no file holds: CodeInMemory
   uint64_t memory_reads_given_up = 0;  // of stacks deeper than their copies: ProcessMemoryReader
   bool ran_as_root = false;
   bool target_is_stopped = false;  // all that was attached to, when the recording ended

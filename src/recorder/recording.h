@@ -63,6 +63,7 @@ class Recording final : public sampling::EventSink {
   const SampleFigures& figures() const { return figures_; }
   const std::vector<std::string>& jit_map_problems() const { return regions_.problems(); }
   const unwind::UnwinderStats& unwinder_stats() const { return unwinder_.stats(); }
+  uint64_t code_pages_not_read() const { return code_in_memory_.pages_not_read(); }
 
  private:
   struct ThreadRecord {

@@ -11,6 +11,7 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
   FinishedFigures finished = finisher.take_figures();
   figures.sample = recording.figures();
   figures.unwinder = recording.unwinder_stats();
+  figures.code_pages_not_read = recording.code_pages_not_read();
   figures.samples_written = finished.samples_written;
   figures.idle_markers_written = finished.idle_markers_written;
   figures.chunks_written = finished.chunks_written;

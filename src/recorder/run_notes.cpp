@@ -123,7 +123,8 @@ std::string nameless_jit_code(const RunFigures& figures) {
   const bool has_names = 2 * figures.jit.frames_named >= figures.jit.frames;
   if (!figures.looks_for_jit_maps || !is_much || has_names) return "";
   return "code that was compiled while the program ran has no names here. Many compilers write "
-         "them for profilers (/tmp/perf-PID.map) if they are told to: python3 -X perf, node --perf-basic-prof, "
+         "them for profilers (/tmp/perf-PID.map) if they are told to: python3 -X perf, node "
+         "--perf-basic-prof, "
          "DOTNET_PerfMapEnabled=1, jcmd PID Compiler.perfmap";
 }
 

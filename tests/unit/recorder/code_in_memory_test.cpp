@@ -86,6 +86,7 @@ TEST_CASE("what cannot be read is not asked for again at once") {
   CHECK(memory.at(kPage).empty());
   CHECK(memory.at(kPage).empty());
   CHECK(memory.reads == 1);
+  CHECK(memory.code.pages_not_read() == 1);
 }
 
 TEST_CASE("the code of a program that has ended is what was read last") {
@@ -110,6 +111,7 @@ TEST_CASE("no more pages are read in a second than a hundredth of it allows") {
   };
   ask_for_many(kNsPerSecond);
   CHECK(memory.reads == CodeInMemory::kPagesPerSecond);
+  CHECK(memory.code.pages_not_read() == 2 * CodeInMemory::kPagesPerSecond);
   ask_for_many(2 * kNsPerSecond);
   CHECK(memory.reads == 2 * CodeInMemory::kPagesPerSecond);
 }

@@ -14,7 +14,9 @@ uint32_t AnonymousRegions::number_of(uint32_t pid, uint64_t begin, uint64_t end)
   auto entry = living_.find(pid);
   if (entry == living_.end()) {
     if (is_full) return profile::FrameKey::kNoImage;
-    entry = living_.emplace(pid, Program{.number = programs_++}).first;
+    const auto exec = execs_ns_.find(pid);
+    const uint64_t begin_ns = exec == execs_ns_.end() ? 0 : exec->second;
+    entry = living_.emplace(pid, Program{.number = programs_++, .begin_ns = begin_ns}).first;
   }
   Program& program = entry->second;
   const auto known = program.regions.find(begin);
@@ -38,6 +40,7 @@ std::unordered_map<uint32_t, target::JitMap> AnonymousRegions::jit_maps() const 
 }
 
 void AnonymousRegions::on_process_end(uint32_t pid) {
+  execs_ns_.erase(pid);
   const auto ended = living_.find(pid);
   if (ended == living_.end()) return;
   if (ended->second.jit_map) ended_.push_back(std::move(ended->second));
@@ -45,9 +48,9 @@ void AnonymousRegions::on_process_end(uint32_t pid) {
 }
 
 void AnonymousRegions::on_exec(uint32_t pid, uint64_t time_ns) {
-  if (!living_.contains(pid)) return;
   on_process_end(pid);
-  living_.emplace(pid, Program{.number = programs_++, .begin_ns = time_ns});
+  if (execs_ns_.size() >= kMaxExecs) execs_ns_.clear();
+  execs_ns_[pid] = time_ns;
 }
 
 void AnonymousRegions::look_for_jit_maps() {

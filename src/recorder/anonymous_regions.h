@@ -26,6 +26,8 @@ class AnonymousRegions {
   // Each is an open file. Of processes beyond them JIT code stays without names, which is told.
   static constexpr size_t kMaxJitMaps = 256;
   static constexpr size_t kMaxProblems = 5;
+  // Of processes whose ends may get lost.
+  static constexpr size_t kMaxExecs = 65'536;
 
   struct Region {
     uint32_t program = 0;  // numbered in this session; a process has another after each exec
@@ -56,7 +58,7 @@ class AnonymousRegions {
  private:
   struct Program {
     uint32_t number = 0;
-    uint64_t begin_ns = 0;  // of a later program than the process's first; else 0
+    uint64_t begin_ns = 0;                           // of its exec, if that was seen; else 0
     std::unordered_map<uint64_t, uint32_t> regions;  // by their begin
     target::JitMap jit_map;
   };
@@ -68,8 +70,9 @@ class AnonymousRegions {
   FindJitMap find_jit_map_;
   std::vector<Region> regions_;
   uint32_t programs_ = 0;
-  std::unordered_map<uint32_t, Program> living_;  // by pid; those that were seen in such code
-  std::vector<Program> ended_;                    // since the last chunk, with a map
+  std::unordered_map<uint32_t, Program> living_;     // by pid; those that were seen in such code
+  std::unordered_map<uint32_t, uint64_t> execs_ns_;  // by pid; times of the last ones
+  std::vector<Program> ended_;                       // since the last chunk, with a map
   std::vector<std::string> problems_;
 };
 

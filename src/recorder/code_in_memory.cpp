@@ -18,21 +18,19 @@ bool CodeInMemory::read_code(LinkAddress begin, std::span<std::byte> out) const 
   return true;
 }
 
-// Null if it is not known, and may not be read now.
+// Null if it is no code, or not known and may not be read now.
 const CodeInMemory::Page* CodeInMemory::page_at(uint64_t begin) const {
-  std::unique_ptr<Page>& place = pages_[(begin / kPage_bytes) % kPages];
-  const bool is_known = place != nullptr && place->begin == begin && place->space == space_;
-  const bool is_fresh = is_known && time_ns_ - std::min(time_ns_, place->time_ns) < kLongestUse_ns;
-  if (is_fresh) return place.get();
-  if (!may_read()) {
-    ++pages_not_read_;
-    return is_known ? place.get() : nullptr;
-  }
-  auto page = std::make_unique<Page>(Page{space_, begin, time_ns_, 0, {}});
-  page->size_bytes = read_({space_.pid, time_ns_, {begin}}, page->bytes).size_bytes;
-  if (page->size_bytes == 0) ++pages_not_read_;
+  if (modules_->find({begin}) == nullptr) return nullptr;
+  // Forked processes have their code at the same addresses.
+  std::unique_ptr<Page>& place = pages_[(begin / kPage_bytes + program_.pid * 97) % kPages];
+  const bool is_known = place != nullptr && place->begin == begin && place->program == program_;
+  if (is_known && is_fresh(*place)) return place.get();
+  auto page = may_read() ? read_page(begin) : nullptr;
+  const bool has_bytes = page != nullptr && page->size_bytes > 0;
+  if (!has_bytes) ++pages_not_read_;
+  if (page == nullptr) return nullptr;
   // A program that has ended by now had what was read last.
-  if (is_known && page->size_bytes == 0) {
+  if (is_known && !has_bytes) {
     place->time_ns = time_ns_;
   } else {
     place = std::move(page);
@@ -40,8 +38,18 @@ const CodeInMemory::Page* CodeInMemory::page_at(uint64_t begin) const {
   return place.get();
 }
 
+bool CodeInMemory::is_fresh(const Page& page) const {
+  const uint64_t age_ns = time_ns_ - std::min(time_ns_, page.time_ns);
+  return age_ns < (page.size_bytes > 0 ? kLongestUse_ns : kRetry_ns);
+}
+
+std::unique_ptr<CodeInMemory::Page> CodeInMemory::read_page(uint64_t begin) const {
+  auto page = std::make_unique<Page>(Page{program_, begin, time_ns_, 0, {}});
+  page->size_bytes = read_({program_.pid, time_ns_, {begin}}, page->bytes).size_bytes;
+  return page;
+}
+
 bool CodeInMemory::may_read() const {
-  if (read_ == nullptr) return false;
   if (time_ns_ - std::min(time_ns_, second_begin_ns_) >= kNsPerSecond) {
     second_begin_ns_ = time_ns_;
     pages_in_second_ = 0;

@@ -216,12 +216,11 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   os::ProcessMemoryReader memory;
   options.read_memory = [&memory, raw_log = options_.raw_log](
                             const MemoryRequest& request, std::span<std::byte> out) -> MemoryRead {
-    if (os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns) return {};
-    const size_t got = memory.read(static_cast<pid_t>(request.pid), request.address.value, out);
+    const bool is_late = os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns;
+    const auto pid = static_cast<pid_t>(request.pid);
+    const size_t got = is_late ? 0 : memory.read(pid, request.address.value, out);
     const uint64_t now_ns = os::monotonic_ns();
-    if (raw_log != nullptr && got > 0) {
-      raw_log->on_memory(now_ns, request.address.value, out.first(got));
-    }
+    if (raw_log != nullptr) raw_log->on_memory(now_ns, request.address.value, out.first(got));
     return {got, now_ns};
   };
   if (options_.raw_log != nullptr) log_session(main_pid);

@@ -38,7 +38,8 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       images_(images),
       finisher_(finisher),
       code_in_memory_(options_.read_memory),
-      unwinder_(native_arch(), unwind::kDefaultRuleCache_bytes, &code_in_memory_),
+      unwinder_(native_arch(), unwind::kDefaultRuleCache_bytes,
+                options_.read_memory ? &code_in_memory_ : nullptr),
       completion_(unwinder_, options_.read_memory),
       builder_(begin_ns),
       regions_(options_.find_jit_map),
@@ -123,7 +124,7 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
   const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack);
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
-  code_in_memory_.begin_sample({sample.pid, modules.version()}, time_ns);
+  code_in_memory_.begin_sample(sample.pid, modules, time_ns);
   unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
   if (result.end == unwind::WalkEnd::StackTruncated) {
     const CutStack cut{.pid = sample.pid,
@@ -185,7 +186,7 @@ profile::FrameKey Recording::key_of(const unwind::WalkedFrame& frame, uint32_t p
   if (frame.is_joined) ++figures_.joined_frames;
   uint32_t image = frame.image;
   if (image == unwind::kNoImage) {
-    const unwind::Module* module = modules.find({frame.pc});
+    const unwind::Module* module = modules.find({frame.pc - (frame.pc_is_exact ? 0 : 1)});
     if (module != nullptr) {
       image = regions_.number_of(pid, module->begin.value, module->end.value);
       if (image == profile::FrameKey::kNoImage) ++figures_.frames_without_place;

@@ -1,5 +1,7 @@
 #include "recorder/run_notes.h"
 
+#include "os/privileges.h"
+
 #include <fmt/format.h>
 
 namespace sentry_prof::recorder {
@@ -15,6 +17,7 @@ constexpr double kShort_ns = 20e6;
 constexpr double kFewPeriods = 3;
 // Regular expressions and foreign calls are compiled in many programs, and nobody names them.
 constexpr double kWorthNaming = 0.05;
+constexpr double kWorthReading = 0.05;
 
 double samples_taken(const RunFigures& figures) {
   return static_cast<double>(figures.sampler.sample_records + figures.samples_lost());
@@ -103,7 +106,8 @@ std::string memory_not_read(const RunFigures& figures) {
   if (figures.memory_reads_given_up == 0) return "";
   return fmt::format(
       "{} read{} of the target's memory took too long and {} given up: stacks that are deeper than "
-      "their copies may be cut. Its pages came late (userfaultfd, files of a hanging server), or "
+      "their copies may be cut, and end in code that no file holds. Its pages came late "
+      "(userfaultfd, files of a hanging server), or "
       "the machine is overloaded",
       figures.memory_reads_given_up, figures.memory_reads_given_up == 1 ? "" : "s",
       figures.memory_reads_given_up == 1 ? "was" : "were");
@@ -123,9 +127,21 @@ std::string nameless_jit_code(const RunFigures& figures) {
   const bool has_names = 2 * figures.jit.frames_named >= figures.jit.frames;
   if (!figures.looks_for_jit_maps || !is_much || has_names) return "";
   return "code that was compiled while the program ran has no names here. Many compilers write "
-         "them for profilers (/tmp/perf-PID.map) if they are told to: python3 -X perf, node "
-         "--perf-basic-prof, "
+         "them for profilers (/tmp/perf-PID.map) if they are told to: node --perf-basic-prof, "
          "DOTNET_PerfMapEnabled=1, jcmd PID Compiler.perfmap";
+}
+
+// Which is what `python3 -X perf` would have, too.
+std::string code_not_read(const RunFigures& figures) {
+  const auto ended_early =
+      figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::NoUnwindInfo)];
+  const bool is_much = static_cast<double>(ended_early) >
+                       kWorthReading * static_cast<double>(figures.sample.samples);
+  if (!is_much || figures.code_pages_not_read == 0) return "";
+  return "stacks end in code that no file holds (JIT code, trampolines), and not all of it could "
+         "be "
+         "read. That takes the right to ptrace the target: " +
+         os::how_to_get("CAP_SYS_PTRACE");
 }
 
 std::string cut_jit_map(const RunFigures& figures) {
@@ -160,8 +176,8 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     }
     return notes;
   }
-  for (auto note : {nothing_taken, shortfall, lost_records, memory_not_read, state_forgotten,
-                    nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
+  for (auto note : {nothing_taken, shortfall, lost_records, memory_not_read, code_not_read,
+                    state_forgotten, nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

@@ -18,6 +18,7 @@ namespace {
 
 // openat2 gives EAGAIN when a rename or mount races with its walk.
 constexpr int kMaxRaces = 8;
+constexpr unsigned kNoId = static_cast<unsigned>(-1);
 
 }  // namespace
 
@@ -29,10 +30,15 @@ AsUserOf::AsUserOf(uint32_t pid) {
   const auto text = os::read_small_file(fmt::format("/proc/{}/status", pid));
   const auto status = text ? os::parse_status(*text) : std::nullopt;
   if (!status) return;
+  const gid_t gid = status->group_ids[3];
+  const uid_t uid = status->user_ids[3];
   // The group first: without root's user id it could not be changed.
-  previous_gid_ = static_cast<gid_t>(::setfsgid(status->group_ids[3]));
-  previous_uid_ = static_cast<uid_t>(::setfsuid(status->user_ids[3]));
+  previous_gid_ = static_cast<gid_t>(::setfsgid(gid));
+  previous_uid_ = static_cast<uid_t>(::setfsuid(uid));
   is_changed_ = true;
+  // These report no error (setfsuid(2)); an id that there is not tells what holds.
+  is_target_ =
+      static_cast<gid_t>(::setfsgid(kNoId)) == gid && static_cast<uid_t>(::setfsuid(kNoId)) == uid;
 }
 
 AsUserOf::~AsUserOf() {
@@ -54,7 +60,8 @@ os::Fd find_below(int root, const std::string& path, uint64_t resolve_flags) {
   for (int attempt = 0; attempt < kMaxRaces; ++attempt) {
     const long fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof(how));
     if (fd >= 0) return os::Fd(static_cast<int>(fd));
-    if (errno != EAGAIN && errno != EINTR) break;
+    const bool was_race = errno == EAGAIN && (resolve_flags & RESOLVE_CACHED) == 0;
+    if (!was_race && errno != EINTR) break;
   }
 #else
   errno = ENOSYS;

@@ -22,12 +22,14 @@ class AsUserOf {
   AsUserOf& operator=(const AsUserOf&) = delete;
   ~AsUserOf();
 
-  // False if root would read with its own rights: the process has ended.
-  bool is_known() const { return is_changed_ || ordinary_.has_value(); }
+  // False if root would read with its own rights: the process has ended, or root may not become
+  // its user (no CAP_SETUID, a user that our namespace does not have).
+  bool is_known() const { return is_target_ || ordinary_.has_value(); }
 
  private:
   std::optional<os::AsOrdinaryReader> ordinary_;
   bool is_changed_ = false;
+  bool is_target_ = false;
   uid_t previous_uid_ = 0;
   gid_t previous_gid_ = 0;
 };

@@ -1,4 +1,4 @@
-// The machine code of an image, where a walk has to look at an instruction.
+// Machine code, where a walk has to look at an instruction: of an image, or in memory only.
 #pragma once
 
 #include "base/address.h"
@@ -15,8 +15,8 @@ inline constexpr uint32_t kReadCodeWork = 64;
 class CodeSource {
  public:
   virtual ~CodeSource() = default;
-  // Fills `out` with the code from `begin` on. False if any byte of it is no code of the image, or
-  // cannot be read. May read a file: who asks remembers the answer.
+  // Fills `out` with the code from `begin` on; without an image that is a runtime address. False if
+  // any byte of it is no code, or cannot be read. May read a file: who asks remembers the answer.
   [[nodiscard]] virtual bool read_code(LinkAddress begin, std::span<std::byte> out) const = 0;
 };
 

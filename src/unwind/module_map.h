@@ -20,7 +20,7 @@ struct Module {
   LoadBias bias;
   ImageId image = kNoImage;
   const CfiSource* cfi =
-      nullptr;  // not owned; outlives every map it is in; null: frame pointers only
+      nullptr;  // not owned; outlives every map it is in; null: no unwind information
   const CodeSource* code = nullptr;  // of the image; as `cfi`. Null: none can be looked at
 };
 

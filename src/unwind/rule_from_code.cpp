@@ -10,15 +10,12 @@ namespace sentry_prof::unwind {
 namespace {
 
 constexpr int64_t kWord_bytes = 8;
-constexpr size_t kPiece_bytes = 256;
-constexpr size_t kStraightPiece_bytes = 64;  // most are shorter than their 16 instructions may be
 constexpr uint32_t kInstructionWork = 4;
 
 // Reads code in pieces.
 class CodeWindow {
  public:
-  CodeWindow(const CodeSource& source, size_t piece_bytes, uint32_t& work)
-      : source_(source), piece_bytes_(piece_bytes), work_(work) {}
+  CodeWindow(const CodeSource& source, uint32_t& work) : source_(source), work_(work) {}
 
   // The code from `pc` on, as much of it as an instruction may have; less at its end.
   Bytes at(LinkAddress pc) {
@@ -34,7 +31,7 @@ class CodeWindow {
   // A whole piece, or near the end of the code what an instruction may have.
   void load(LinkAddress pc) {
     begin_ = pc;
-    if (read(piece_bytes_)) return;
+    if (read(piece_.size())) return;
     for (size_t count = kLongestX86Instruction_bytes; count > 0; --count) {
       if (read(count)) return;
     }
@@ -49,11 +46,10 @@ class CodeWindow {
   }
 
   const CodeSource& source_;
-  const size_t piece_bytes_;
   uint32_t& work_;
   LinkAddress begin_;
   size_t size_bytes_ = 0;
-  std::array<uint8_t, kPiece_bytes> piece_{};
+  std::array<uint8_t, 256> piece_{};
 };
 
 // Both registers are told relative to what they are at the pc in question.
@@ -87,20 +83,17 @@ struct Branch {
   State state;
 };
 
-struct HowFar {
-  unsigned max_instructions = kMaxInstructionsRead;
-  size_t piece_bytes = kPiece_bytes;
-  bool is_straight = false;  // no jump is followed
-};
+enum class Way : uint8_t { Straight, AlongJumps };
 
 class CodeReading {
  public:
-  CodeReading(const CodeSource& code, HowFar how_far, uint32_t& work)
-      : how_far_(how_far), window_(code, how_far.piece_bytes, work), work_(work) {}
+  CodeReading(const CodeSource& code, Way way, uint32_t& work)
+      : is_straight_(way == Way::Straight), window_(code, work), work_(work) {}
 
   CompactRule run(LinkAddress pc) {
     pc_ = pc;
-    for (unsigned i = 0; i < how_far_.max_instructions; ++i) {
+    const unsigned limit = is_straight_ ? kMaxStraightInstructions : kMaxInstructionsRead;
+    for (unsigned i = 0; i < limit; ++i) {
       work_ += kInstructionWork;
       const auto instruction = decode_x86(window_.at(pc_));
       const Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
@@ -149,18 +142,18 @@ class CodeReading {
         state_.fp = {FpValue::Kind::Unknown};
         return Outcome::GoesOn;
       case X86Effect::Branch:
-        if (how_far_.is_straight) break;
+        if (is_straight_) break;
         note_branch(target);
         return Outcome::GoesOn;
       case X86Effect::Jump:
-        return how_far_.is_straight ? Outcome::Stops : jump(target);
+        return is_straight_ ? Outcome::Stops : jump(target);
       case X86Effect::Return:
         arguments_bytes_ = instruction.operand;
         return Outcome::Returns;
       case X86Effect::JumpByPointer:
         return Outcome::Returns;
       case X86Effect::JumpElsewhere:
-        if (!how_far_.is_straight && !tail_call_ && rule() != CompactRule{}) tail_call_ = rule();
+        if (!is_straight_ && !tail_call_ && rule() != CompactRule{}) tail_call_ = rule();
         break;
       case X86Effect::OverwritesSp:
         state_.sp_is_known = false;
@@ -312,7 +305,7 @@ class CodeReading {
     return rule;
   }
 
-  const HowFar how_far_;
+  const bool is_straight_;  // no jump is followed
   CodeWindow window_;
   uint32_t& work_;
   LinkAddress pc_;
@@ -330,12 +323,11 @@ class CodeReading {
 }  // namespace
 
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work) {
-  return CodeReading(code, {}, work).run(pc);
+  return CodeReading(code, Way::AlongJumps, work).run(pc);
 }
 
 CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work) {
-  const HowFar how_far{kMaxStraightInstructions, kStraightPiece_bytes, true};
-  return CodeReading(code, how_far, work).run(pc);
+  return CodeReading(code, Way::Straight, work).run(pc);
 }
 
 }  // namespace sentry_prof::unwind

@@ -9,7 +9,7 @@ namespace sentry_prof::unwind {
 Unwinder::Unwinder(Arch arch, size_t cache_bytes, const CodeSource* memory_code)
     : arch_(arch),
       cache_(cache_bytes),
-      memory_code_(memory_code),
+      memory_rules_(std::make_unique<MemoryRules>(memory_code)),
       call_sites_(std::make_unique<CallSites>()),
       frames_(std::make_unique<std::array<WalkedFrame, kMaxFrames>>()) {
   steps_.reserve(2 * kMaxRememberedSteps);
@@ -22,9 +22,10 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
     return {{}, WalkEnd::UnknownRegister};
   }
   uint32_t work_left = kMaxWork;
+  memory_rules_->begin_walk();
   WalkTrail trail(memory, modules.version(), steps_);
   const auto run = [&](Mode mode) {
-    Walker walker(arch_, registers, stack, modules, cache_, memory_code_, *call_sites_, stats_,
+    Walker walker(arch_, registers, stack, modules, cache_, *memory_rules_, *call_sites_, stats_,
                   *frames_, trail, work_left);
     const Walk walk = walker.run(mode);
     const bool joins = at_end_of_copy == AtEndOfCopy::Joins && walk.end == WalkEnd::StackTruncated;

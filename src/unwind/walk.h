@@ -2,6 +2,7 @@
 #pragma once
 
 #include "unwind/call_site.h"
+#include "unwind/memory_rules.h"
 #include "unwind/module_map.h"
 #include "unwind/registers.h"
 #include "unwind/rule_cache.h"
@@ -95,7 +96,8 @@ class Unwinder {
   // nothing itself but what `memory` grows by; an image's CfiSource may when it is first asked. A
   // failing walk yields its good part. `registers` must know pc, sp and, for frames that use them,
   // fp and the link register. `memory` is what is known of the thread from its last walk, and makes
-  // the walk faster, never other; null: nothing.
+  // the walk faster, never other, as long as the code of frames that stand does not change; null:
+  // nothing.
   Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory* memory = nullptr) {
     const Walk result = walk(registers, stack, modules, memory, AtEndOfCopy::Ends);
@@ -133,7 +135,7 @@ class Unwinder {
 
   Arch arch_;
   RuleCache cache_;
-  const CodeSource* memory_code_;
+  std::unique_ptr<MemoryRules> memory_rules_;
   std::unique_ptr<CallSites> call_sites_;
   UnwinderStats stats_;
   std::unique_ptr<std::array<WalkedFrame, kMaxFrames>> frames_;

@@ -80,7 +80,8 @@ class DistinctValues {
 
 // The outermost frames of a walk that reached its root. A walk is a function of the module map, the
 // state and the words it reads: one that comes to a remembered state and finds the same words would
-// find the same callers. Nothing is guessed.
+// find the same callers. Nothing is guessed. (Code that no file holds may change, but hardly that
+// of a frame that stands; where it could not be read, nothing is remembered.)
 class WalkMemory {
  public:
   // Forgets everything if it was learnt with another map (ModuleMap::version()).

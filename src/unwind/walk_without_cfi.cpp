@@ -1,5 +1,6 @@
 // Code that no unwind information covers: what the code itself says, where the process began, the
-// link register, the frame pointer, in this order, each only as far as it can be believed.
+// link register, the frame pointer, in this order, each only as far as it can be believed. Of code
+// that no file holds, which may keep frame pointers, only what is sure comes before these.
 #include "unwind/process_start.h"
 #include "unwind/walker.h"
 
@@ -24,26 +25,30 @@ bool Walker::is_entered_by_return() {
 
 // Code that no file holds, or a file that could not be read.
 Step Walker::step_without_rows() {
-  const bool is_in_memory_only = module_->image == kNoImage && arch_ == Arch::X86_64;
-  if (is_in_memory_only && memory_code_ != nullptr) {
-    if (const std::optional<Step> step = step_by_memory_code(*memory_code_)) return *step;
+  const bool may_read = module_->image == kNoImage && arch_ == Arch::X86_64;
+  if (may_read && memory_rules_.code() != nullptr) {
+    if (const std::optional<Step> step = step_by_memory_code()) return *step;
   }
   return step_without_cfi({});
 }
 
-// JIT compilers keep frame pointers, or no rule at all that could be read here and kept: the code
-// may be other code by the next sample. What they do not compile but copy, to call through
-// (CPython's trampolines for perf), has its return behind the call, and leaves the frame pointer to
-// the code around it, so that it may lead past callers.
-std::optional<Step> Walker::step_by_memory_code(const CodeSource& code) {
-  const LinkAddress pc = to_link({cursor_.pc}, module_->bias);
+// JIT compilers mostly keep frame pointers. What a program copies, to call through (CPython's
+// trampolines for perf), leaves the register to the code around it, so that it may lead past
+// callers, and goes straight to its return. Code that does neither is read as a whole.
+std::optional<Step> Walker::step_by_memory_code() {
   uint32_t work = 0;
-  const CompactRule straight = rule_from_straight_code(code, pc, work);
+  // The rest is for frames that cannot do without: frame pointers lead on without work.
+  const bool has_work = work_left_ > kMaxWork / 2;
+  const CompactRule* const straight = has_work ? memory_rules_.straight(cursor_.pc, work) : nullptr;
   if (!spend(work)) return ends(WalkEnd::Unsupported);
-  if (const std::optional<Step> step = step_by_code(straight)) return step;
-  if (may_have_frame_record()) return std::nullopt;
+  if (straight == nullptr) {
+    trail_.breaks();  // another walk may read it, and go on elsewhere
+    return std::nullopt;
+  }
+  if (const std::optional<Step> step = step_by_code(*straight)) return step;
+  if (frame_pointer_leads_on()) return std::nullopt;
   work = 0;
-  const CompactRule rule = rule_from_code(code, pc, work);
+  const CompactRule rule = memory_rules_.whole(cursor_.pc, work);
   if (!spend(work)) return ends(WalkEnd::Unsupported);
   return step_by_code(rule);
 }
@@ -77,21 +82,30 @@ std::optional<Step> Walker::step_from_start_up_code() {
   return step_by_likely(return_address, start->value, FrameOrigin::ProcessStart);
 }
 
-// Whether the frame pointer leads to a return address.
-bool Walker::has_frame_record() {
-  uint64_t return_address = 0;
-  return cursor_.fp_is_known && cursor_.fp >= cursor_.sp && cursor_.fp % 8 == 0 &&
-         stack_.read_u64({cursor_.fp + 8}, return_address) && is_behind_call(return_address);
+// Beside the word that the frame pointer leads to: the return address, if that is a frame record.
+std::optional<uint64_t> Walker::word_of_frame_record() {
+  uint64_t word = 0;
+  const bool is_read = cursor_.fp_is_known && cursor_.fp >= cursor_.sp && cursor_.fp % 8 == 0 &&
+                       stack_.read_u64({cursor_.fp + 8}, word);
+  return is_read ? std::optional(word) : std::nullopt;
 }
 
-// Whether it leads to what step_by_frame_pointer() would take, or close above the snapshot, where
-// the stack was cut.
-bool Walker::may_have_frame_record() {
-  const uint64_t fp = cursor_.fp;
-  if (!cursor_.fp_is_known || fp < cursor_.sp || fp % 8 != 0) return false;
-  uint64_t return_address = 0;
-  if (stack_.read_u64({fp + 8}, return_address)) return module_at(return_address - 1) != nullptr;
-  return stack_.is_beyond_end({fp + 8}) && fp - cursor_.sp <= kFramePointerReach_bytes;
+bool Walker::has_frame_record() {
+  const std::optional<uint64_t> word = word_of_frame_record();
+  return word && is_behind_call(*word);
+}
+
+// Whether step_by_frame_pointer() finds code, or the end of a copy that was cut. Behind a call or
+// not: HotSpot's interpreter lays out return addresses by hand.
+bool Walker::frame_pointer_leads_on() {
+  if (const std::optional<uint64_t> word = word_of_frame_record()) {
+    if (module_at(*word - 1) != nullptr) return true;
+    trail_.breaks();  // another word there would have led on
+    return false;
+  }
+  return cursor_.fp_is_known && stack_.is_cut() && !has_left_snapshot_ &&
+         stack_.is_beyond_end({cursor_.fp + 8}) &&
+         cursor_.fp - cursor_.sp <= kFramePointerReach_bytes;
 }
 
 // The rule may be wrong (rule_from_code.h); only a return address behind a call is believed.
@@ -136,7 +150,7 @@ CallSite Walker::call_behind(uint64_t return_address) {
   const Module* module = module_at(return_address - 1);
   if (module == nullptr) return {CallKind::None};
   uint32_t work = 0;
-  const CodeSource* const code = module->image == kNoImage ? memory_code_ : module->code;
+  const CodeSource* const code = module->image == kNoImage ? memory_rules_.code() : module->code;
   const CallSite call = call_sites_.before(*module, code, return_address, work);
   if (!spend(work)) return {};
   const bool leads_nowhere =

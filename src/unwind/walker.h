@@ -7,6 +7,7 @@
 #include "unwind/compact_rule.h"
 #include "unwind/full_row.h"
 #include "unwind/kept_frames.h"
+#include "unwind/memory_rules.h"
 #include "unwind/rule_from_code.h"
 #include "unwind/walk.h"
 #include "unwind/walk_trail.h"
@@ -68,8 +69,8 @@ struct Cursor {
 class Walker {
  public:
   Walker(Arch arch, const Registers& leaf, const StackSnapshot& stack, const ModuleMap& modules,
-         RuleCache& cache, const CodeSource* memory_code, CallSites& call_sites,
-         UnwinderStats& stats, std::span<WalkedFrame> frames, WalkTrail& trail, uint32_t& work_left)
+         RuleCache& cache, MemoryRules& memory_rules, CallSites& call_sites, UnwinderStats& stats,
+         std::span<WalkedFrame> frames, WalkTrail& trail, uint32_t& work_left)
       : arch_(arch),
         names_(arch_registers(arch)),
         address_mask_(arch == Arch::Aarch64 ? code_address_mask(modules) : UINT64_MAX),
@@ -77,7 +78,7 @@ class Walker {
         stack_(stack),
         modules_(modules),
         cache_(cache),
-        memory_code_(memory_code),
+        memory_rules_(memory_rules),
         call_sites_(call_sites),
         stats_(stats),
         frames_(frames),
@@ -382,10 +383,11 @@ class Walker {
   bool is_entered_by_return();
   [[gnu::noinline]] Step step_without_rows();
   [[gnu::noinline]] Step step_without_cfi(CompactRule rule);
-  std::optional<Step> step_by_memory_code(const CodeSource& code);
+  std::optional<Step> step_by_memory_code();
   std::optional<Step> step_from_start_up_code();
+  std::optional<uint64_t> word_of_frame_record();
   bool has_frame_record();
-  bool may_have_frame_record();
+  bool frame_pointer_leads_on();
   std::optional<Step> step_by_code(CompactRule rule);
   Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);
   bool is_behind_call(uint64_t return_address);
@@ -404,7 +406,7 @@ class Walker {
   const StackSnapshot& stack_;
   const ModuleMap& modules_;
   RuleCache& cache_;
-  const CodeSource* const memory_code_;  // of modules without an image; may be null
+  MemoryRules& memory_rules_;
   CallSites& call_sites_;
   UnwinderStats& stats_;
   KeptFrames frames_;

@@ -103,6 +103,13 @@ TEST_CASE("A raw log of stacks deeper than their copies replays to the same prof
   record_and_replay({.command = {target_path("deep"), "2", "0.4", "200000"}});
 }
 
+#ifdef __x86_64__
+TEST_CASE("Code that no file holds is read again from the log", "[replay]") {
+  SKIP_IF(missing_perf());
+  record_and_replay({.command = {target_path("trampolines"), "0.4"}});
+}
+#endif
+
 TEST_CASE("The raw log of an attach replays to the same profile", "[replay]") {
   SKIP_IF(missing_perf());
   const BackgroundProcess process({.arguments = {target_path("spin"), "30"}});

@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint64_t kPage = 0x7f0000001000;
 constexpr size_t kPage_bytes = 4096;
-constexpr AddressSpace kProgram{100, 1};
+constexpr size_t kMapped_bytes = kPage_bytes * 2 * CodeInMemory::kPagesPerSecond;
+constexpr uint32_t kProcess = 100;
 
 // Processes' memory, a page filled with one byte each.
 struct Memory {
@@ -24,9 +25,16 @@ struct Memory {
     std::fill(out.begin(), out.end(), std::byte{page->second});
     return {out.size(), request.sample_time_ns};
   }};
+  unwind::ModuleMap modules;
   std::map<uint64_t, uint8_t> pages;
   int reads = 0;
   uint32_t last_pid = 0;
+
+  Memory() { modules.insert({{kPage}, {kPage + kMapped_bytes}, {}, unwind::kNoImage}); }
+
+  void sample(uint64_t time_ns, uint32_t pid = kProcess) {
+    code.begin_sample(pid, modules, time_ns);
+  }
 
   // The bytes there; none if they cannot be read.
   std::vector<int> at(uint64_t address, size_t count = 2) const {
@@ -45,14 +53,14 @@ using Values = std::vector<int>;
 TEST_CASE("a page of code is read once, then again after a second") {
   Memory memory;
   memory.pages[kPage] = 1;
-  memory.code.begin_sample(kProgram, 5 * kNsPerSecond);
+  memory.sample(5 * kNsPerSecond);
   CHECK(memory.at(kPage + 8) == Values{1, 1});
-  CHECK(memory.last_pid == kProgram.pid);
+  CHECK(memory.last_pid == kProcess);
   memory.pages[kPage] = 2;
-  memory.code.begin_sample(kProgram, 6 * kNsPerSecond - 1);
+  memory.sample(6 * kNsPerSecond - 1);
   CHECK(memory.at(kPage + 16) == Values{1, 1});
   CHECK(memory.reads == 1);
-  memory.code.begin_sample(kProgram, 6 * kNsPerSecond);
+  memory.sample(6 * kNsPerSecond);
   CHECK(memory.at(kPage + 8) == Values{2, 2});
   CHECK(memory.reads == 2);
 }
@@ -60,51 +68,86 @@ TEST_CASE("a page of code is read once, then again after a second") {
 TEST_CASE("another process, and another map of the same, may have other code") {
   Memory memory;
   memory.pages[kPage] = 1;
-  memory.code.begin_sample(kProgram, kNsPerSecond);
+  memory.sample(kNsPerSecond);
   CHECK(memory.at(kPage) == Values{1, 1});
   memory.pages[kPage] = 2;
-  memory.code.begin_sample({kProgram.pid + 1, kProgram.map_version}, kNsPerSecond);
+  memory.sample(kNsPerSecond, kProcess + 1);
   CHECK(memory.at(kPage) == Values{2, 2});
   memory.pages[kPage] = 3;
-  memory.code.begin_sample({kProgram.pid + 1, kProgram.map_version + 1}, kNsPerSecond);
+  memory.modules.insert({{0x1000}, {0x2000}, {}, unwind::kNoImage});
+  memory.sample(kNsPerSecond, kProcess + 1);
   CHECK(memory.at(kPage) == Values{3, 3});
+}
+
+TEST_CASE("forked processes with code at the same place do not push each other out") {
+  Memory memory;
+  memory.pages[kPage] = 1;
+  for (uint64_t round = 0; round < 10; ++round) {
+    for (uint32_t child = 0; child < 8; ++child) {
+      memory.sample(kNsPerSecond + round, kProcess + child);
+      CHECK(memory.at(kPage) == Values{1, 1});
+    }
+  }
+  CHECK(memory.reads == 8);
+}
+
+TEST_CASE("what is not executable is not read, nor counted") {
+  Memory memory;
+  memory.pages[kPage - kPage_bytes] = 1;
+  memory.sample(kNsPerSecond);
+  CHECK(memory.at(kPage - kPage_bytes).empty());
+  CHECK(memory.reads == 0);
+  CHECK(memory.code.pages_not_read() == 0);
 }
 
 TEST_CASE("code goes on from page to page, as far as there are any") {
   Memory memory;
   memory.pages = {{kPage, 1}, {kPage + kPage_bytes, 2}};
-  memory.code.begin_sample(kProgram, kNsPerSecond);
+  memory.sample(kNsPerSecond);
   CHECK(memory.at(kPage + kPage_bytes - 1) == Values{1, 2});
   CHECK(memory.at(kPage + 2 * kPage_bytes - 1).empty());
   CHECK(memory.at(kPage + 2 * kPage_bytes - 1, 1) == Values{2});
   CHECK(memory.at(UINT64_MAX).empty());
 }
 
-TEST_CASE("what cannot be read is not asked for again at once") {
+TEST_CASE("what cannot be read is asked for again a little later") {
   Memory memory;
-  memory.code.begin_sample(kProgram, kNsPerSecond);
+  memory.sample(kNsPerSecond);
   CHECK(memory.at(kPage).empty());
   CHECK(memory.at(kPage).empty());
   CHECK(memory.reads == 1);
   CHECK(memory.code.pages_not_read() == 1);
+  memory.pages[kPage] = 1;
+  memory.sample(kNsPerSecond + CodeInMemory::kRetry_ns);
+  CHECK(memory.at(kPage) == Values{1, 1});
 }
 
 TEST_CASE("the code of a program that has ended is what was read last") {
   Memory memory;
   memory.pages[kPage] = 1;
-  memory.code.begin_sample(kProgram, kNsPerSecond);
+  memory.sample(kNsPerSecond);
   CHECK(memory.at(kPage) == Values{1, 1});
   memory.pages.clear();
-  memory.code.begin_sample(kProgram, 3 * kNsPerSecond);
+  memory.sample(3 * kNsPerSecond);
   CHECK(memory.at(kPage) == Values{1, 1});
   CHECK(memory.at(kPage) == Values{1, 1});
   CHECK(memory.reads == 2);
 }
 
+TEST_CASE("a page that is old, and may not be read again, is not believed") {
+  Memory memory;
+  memory.pages[kPage] = 1;
+  memory.sample(kNsPerSecond);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  memory.sample(2 * kNsPerSecond);
+  for (uint64_t i = 1; i <= CodeInMemory::kPagesPerSecond; ++i) memory.at(kPage + i * kPage_bytes);
+  CHECK(memory.at(kPage).empty());
+}
+
 TEST_CASE("no more pages are read in a second than a hundredth of it allows") {
   Memory memory;
   const auto ask_for_many = [&](uint64_t time_ns) {
-    memory.code.begin_sample(kProgram, time_ns);
+    memory.sample(time_ns);
     for (uint64_t i = 0; i < 2 * CodeInMemory::kPagesPerSecond; ++i) {
       CHECK(memory.at(kPage + i * kPage_bytes).empty());
     }
@@ -114,11 +157,4 @@ TEST_CASE("no more pages are read in a second than a hundredth of it allows") {
   CHECK(memory.code.pages_not_read() == 2 * CodeInMemory::kPagesPerSecond);
   ask_for_many(2 * kNsPerSecond);
   CHECK(memory.reads == 2 * CodeInMemory::kPagesPerSecond);
-}
-
-TEST_CASE("without a way to read memory there is no code") {
-  CodeInMemory code(nullptr);
-  code.begin_sample(kProgram, kNsPerSecond);
-  std::vector<std::byte> bytes(1);
-  CHECK_FALSE(code.read_code({kPage}, bytes));
 }

@@ -25,6 +25,7 @@ constexpr uint32_t kPid = 100;
 // Anonymous executable memory: frames are found by frame pointers, no file is opened.
 constexpr uint64_t kCode = 0x10000;
 constexpr uint64_t kCode_bytes = 0x1000;
+constexpr std::byte kNop{0x90};
 constexpr uint64_t kStack = 0x7000'0000;
 constexpr uint64_t kCopiedRecords = unwind::kFramesInCommon + 1;
 // PERF_REG_X86_BP, SP, IP.
@@ -165,12 +166,21 @@ struct RecordingFixture {
   void change_copied_part() { live_words[2 * kCopiedRecords - 1] = kCode + 0x180; }
 
   MemoryRead read_live(uint64_t address, std::span<std::byte> out) const {
-    const Bytes bytes = std::as_bytes(std::span(live_words));
-    const uint64_t offset = address - kStack;
+    const bool is_code = address == kCode;
+    const Bytes bytes = is_code ? Bytes(live_code) : std::as_bytes(std::span(live_words));
+    const uint64_t offset = is_code ? 0 : address - kStack;
     if (offset >= bytes.size()) return {};
     const size_t count = std::min<size_t>(out.size(), bytes.size() - offset);
     std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), count, out.begin());
     return {count, read_time_ns};
+  }
+
+  // kCode + 8 goes on with `add $8, %rsp; ret`, and a call ends at kCode + 0x100.
+  void put_code_that_returns() {
+    constexpr std::array<uint8_t, 5> kTrampolineEnd{0x48, 0x83, 0xc4, 0x08, 0xc3};
+    constexpr std::array<uint8_t, 2> kCall{0xff, 0xd0};  // call *%rax
+    std::ranges::copy(std::as_bytes(std::span(kTrampolineEnd)), live_code.begin() + 8);
+    std::ranges::copy(std::as_bytes(std::span(kCall)), live_code.begin() + 0xfe);
   }
 
   // Holds the map open as long as somebody has it.
@@ -210,6 +220,8 @@ struct RecordingFixture {
   std::unique_ptr<ChunkFinisher> finisher = std::move(*ChunkFinisher::start(sink, {0, 0}, 0));
   std::vector<uint64_t> copy = copied_words();  // of the next cut sample
   std::vector<uint64_t> live_words;             // the process's stack now, from kStack on
+  // At kCode; nothing but frame pointers leads out of it. None: it cannot be read.
+  std::vector<std::byte> live_code = std::vector<std::byte>(kCode_bytes, kNop);
   uint64_t read_time_ns = 0;
   std::function<target::ProcessSnapshot(uint32_t pid)>
       reread;  // /proc now; empty: nothing is there

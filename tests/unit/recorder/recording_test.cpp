@@ -42,6 +42,24 @@ TEST_CASE("Samples become stacks, leaf first, on a named thread") {
   CHECK(profile.threads[0].name == "worker");
 }
 
+#ifdef __x86_64__
+TEST_CASE("Code that no file holds is read from its process") {
+  using unwind::FrameOrigin;
+  const bool can_be_read = GENERATE(false, true);
+  RecordingFixture run;
+  run.put_code_that_returns();
+  if (!can_be_read) run.live_code.clear();
+  run.sample(kNsPerSecond + 1);
+  const SampleFigures& figures = run.recording->figures();
+  const auto of_origin = [&](FrameOrigin origin) {
+    return figures.frames_by_origin[static_cast<size_t>(origin)];
+  };
+  CHECK(of_origin(FrameOrigin::Code) == (can_be_read ? 1 : 0));
+  CHECK(of_origin(FrameOrigin::FramePointer) == (can_be_read ? 0 : 1));
+  CHECK(run.recording->code_pages_not_read() == (can_be_read ? 0 : 1));
+}
+#endif
+
 TEST_CASE("Samples in exec are a loss of their own until the new program runs") {
   RecordingFixture run;
   run.sample(1 * kNsPerSecond + 10);

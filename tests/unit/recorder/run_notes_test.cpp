@@ -3,6 +3,7 @@
 #include "recorder/summary.h"
 #include "support/catch2.h"
 
+using namespace sentry_prof;
 using namespace sentry_prof::recorder;
 
 namespace {
@@ -31,6 +32,17 @@ bool says(const std::string& text, const char* part) {
 }
 
 }  // namespace
+
+TEST_CASE("Stacks that end in code that could not be read are told of, with what is needed") {
+  RunFigures figures = well_sampled(1);
+  figures.sample.samples = 100;
+  figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::NoUnwindInfo)] = 6;
+  CHECK(notes_of(figures).empty());
+  figures.code_pages_not_read = 1;
+  CHECK(says(only_note_of(figures), "the right to ptrace"));
+  figures.sample.samples = 1000;
+  CHECK(notes_of(figures).empty());
+}
 
 TEST_CASE("Much code that was compiled while the program ran is told of if nobody named it") {
   RunFigures figures = well_sampled(1);

@@ -61,7 +61,7 @@ TEST_CASE("the code before an address is read once") {
   CHECK(sites.before(module, &code, 0x551090, work).kind == CallKind::Unknown);
 }
 
-TEST_CASE("nothing is read before the module's begin, nor without an image") {
+TEST_CASE("nothing is read before the module's begin, nor without code") {
   FakeCode code;
   code.put(0x0ff8, {0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0});
   const Module module{{0x551000}, {0x552000}, {0x550000}, 1, nullptr, &code};
@@ -69,6 +69,16 @@ TEST_CASE("nothing is read before the module's begin, nor without an image") {
   uint32_t work = 0;
   CHECK(sites.before(module, &code, 0x551002, work).kind == CallKind::Indirect);
   CHECK(sites.before(module, &code, 0x551001, work).kind == CallKind::None);
-  const Module nameless{{0x551000}, {0x552000}, {0x550000}, kNoImage, nullptr, &code};
-  CHECK(sites.before(nameless, nullptr, 0x551002, work).kind == CallKind::Unknown);
+  CHECK(sites.before(module, nullptr, 0x551002, work).kind == CallKind::Unknown);
+}
+
+TEST_CASE("code without an image is looked at each time, as it may change") {
+  FakeCode code;
+  const Module module{{0x551000}, {0x552000}, {}, kNoImage};
+  CallSites sites;
+  uint32_t work = 0;
+  code.put_call(0x551050, 0x551200);
+  CHECK(sites.before(module, &code, 0x551050, work).kind == CallKind::Direct);
+  code.put(0x551049, {0, 0, 0, 0, 0, 0, 0});
+  CHECK(sites.before(module, &code, 0x551050, work).kind == CallKind::None);
 }

@@ -246,9 +246,10 @@ TEST_CASE("reading on has an end") {
 }
 
 TEST_CASE("code that goes straight to its return says the same in both readings") {
-  const Function f{0x48, 0x83, 0xc4, 0x08, 0x5d, 0xc3};  // add $8, %rsp; pop %rbp; ret
+  Function f{0x48, 0x83, 0xc4, 0x08, 0x5d, 0xc3};  // add $8, %rsp; pop %rbp; ret
   uint32_t work = 0;
   CHECK(rule_from_straight_code(f.code, {kBegin}, work) == saving_fp(from_sp(3), -2));
+  CHECK(f.at(0) == saving_fp(from_sp(3), -2));
   CHECK(work > 0);
 }
 

@@ -27,7 +27,7 @@ struct World {
   }
 
   FakeCfi cfi;
-  FakeCode code;  // the program's
+  FakeCode code;    // the program's
   FakeCode memory;  // the JIT area's
   ModuleMap modules;
   Unwinder unwinder{Arch::X86_64, kDefaultRuleCache_bytes, &memory};

@@ -66,7 +66,6 @@ TEST_CASE("a trampoline is left by its code where it was interrupted itself") {
   const std::vector<uint64_t> words{0, at(kCallerPc), 0, at(kOuterPc), 0, at(kRootPc)};
   const Walk walk = w.walk(words, 42, kTrampoline);
   CHECK(pcs(walk) == Pcs{kTrampoline, kCallerPc, kOuterPc, kRootPc});
-  CHECK(walk.frames[0].pc_is_exact);
 }
 
 TEST_CASE("code that jumps goes by a frame pointer that leads to code") {
@@ -108,4 +107,47 @@ TEST_CASE("code in memory that changes is read again") {
   CHECK(pcs(w.walk(kWords, 42)) == kThroughTrampoline);
   w.memory.put(kTrampoline, {0x48, 0x83, 0xc4, 0x18, 0xc3});  // add $24, %rsp
   CHECK(pcs(w.walk(kWords, 42)) == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
+}
+
+TEST_CASE("what was walked without the code is not remembered") {
+  MemoryCodeWorld w;
+  WalkMemory memory;
+  const FakeStack stack(kStackBegin, kWords);
+  const Registers registers = registers_at(at(kCalleePc), kStackBegin, kRecordOfOuter);
+  const Walk blind = w.unwinder.walk(registers, stack, w.modules, &memory);
+  CHECK(pcs(blind) == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
+  w.memory.put(kTrampoline, {0x48, 0x83, 0xc4, 0x08, 0xc3});
+  const Walk seeing = w.unwinder.walk(registers, stack, w.modules, &memory);
+  CHECK(pcs(seeing) == kThroughTrampoline);
+}
+
+TEST_CASE("whether the frame pointer leads to code is asked anew for each walk") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x75, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3});
+  WalkMemory memory;
+  std::vector<uint64_t> words = kWords;
+  words.insert(words.end(), {0, 42});
+  const Registers registers = registers_at(at(kCalleePc), kStackBegin, kStackBegin + 64);
+  const auto walk = [&](WalkMemory* with) {
+    return pcs(w.unwinder.walk(registers, FakeStack(kStackBegin, words), w.modules, with));
+  };
+  CHECK(walk(&memory) == kThroughTrampoline);
+  words[9] = at(kOuterPc);
+  CHECK(walk(&memory) == walk(nullptr));
+}
+
+TEST_CASE("deep recursion by frame pointers in code that no file holds ends at its root") {
+  MemoryCodeWorld w;
+  constexpr uint64_t kDepth = 20000;
+  const uint64_t distinct_pcs = GENERATE(1, 100);
+  std::vector<uint64_t> words;
+  for (uint64_t i = 0; i < kDepth; ++i) {
+    const uint64_t pc = kTrampoline + 8 * (i % distinct_pcs);
+    w.memory.put(pc, {0x75, 0x00, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90});
+    words.insert(words.end(), {kStackBegin + 16 * (i + 1), pc});
+  }
+  words.insert(words.end(), {0, at(kRootPc)});
+  const Walk walk = w.walk(words, kStackBegin, kTrampoline);
+  CHECK(end_of(walk) == "root");
+  CHECK(walk.frames_walked() == kDepth + 2);
 }

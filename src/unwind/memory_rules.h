@@ -1,0 +1,46 @@
+// The rules of code that no file holds.
+#pragma once
+
+#include "unwind/code_source.h"
+#include "unwind/compact_rule.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace sentry_prof::unwind {
+
+// What the code says is remembered for one walk, as recursion comes to the same pcs again; by the
+// next walk it may be other code. 16 KiB, of which a walk touches what it uses.
+class MemoryRules {
+ public:
+  // By runtime address; not owned; null: no code can be read.
+  explicit MemoryRules(const CodeSource* code) : code_(code) {}
+
+  const CodeSource* code() const { return code_; }
+  void begin_walk() { ++walk_; }
+
+  // Of the code at `pc`: rule_from_straight_code(); null if it cannot be read.
+  const CompactRule* straight(uint64_t pc, uint32_t& work);
+  // rule_from_code(), for a pc that straight() has just been asked for.
+  CompactRule whole(uint64_t pc, uint32_t& work);
+
+ private:
+  struct Known {
+    uint64_t walk = 0;
+    uint64_t pc = 0;
+    bool is_readable = false;
+    CompactRule straight;
+    std::optional<CompactRule> whole;
+  };
+  static constexpr unsigned kIndexBits = 8, kIndexShift = 64 - kIndexBits;
+
+  Known& known(uint64_t pc, uint32_t& work);
+
+  const CodeSource* code_;
+  uint64_t walk_ = 0;
+  std::array<Known, size_t{1} << kIndexBits> known_{};  // each pc has one place
+};
+
+}  // namespace sentry_prof::unwind

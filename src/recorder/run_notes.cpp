@@ -1,6 +1,9 @@
 #include "recorder/run_notes.h"
 
+#include "base/path.h"
 #include "os/privileges.h"
+
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -107,8 +110,7 @@ std::string memory_not_read(const RunFigures& figures) {
   return fmt::format(
       "{} read{} of the target's memory took too long and {} given up: stacks that are deeper than "
       "their copies may be cut, and end in code that no file holds. Its pages came late "
-      "(userfaultfd, files of a hanging server), or "
-      "the machine is overloaded",
+      "(userfaultfd, files of a hanging server), or the machine is overloaded",
       figures.memory_reads_given_up, figures.memory_reads_given_up == 1 ? "" : "s",
       figures.memory_reads_given_up == 1 ? "was" : "were");
 }
@@ -131,7 +133,31 @@ std::string nameless_jit_code(const RunFigures& figures) {
          "DOTNET_PerfMapEnabled=1, jcmd PID Compiler.perfmap";
 }
 
-// Which is what `python3 -X perf` would have, too.
+// CPython 3.12 and later tell perf of their functions if they are told to.
+bool can_name_its_functions(std::string_view code_file) {
+  constexpr std::string_view kName = "python3.";
+  const std::string_view file = base_name(code_file);
+  const size_t begin = file.find(kName);
+  if (begin == file.npos) return false;
+  const std::string_view digits = file.substr(begin + kName.size());
+  unsigned minor = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), minor);
+  return minor >= 12;
+}
+
+std::string nameless_python(const RunFigures& figures) {
+  uint64_t samples = 0;
+  for (const HotFunction& leaf : figures.hottest) {
+    const bool is_loop = leaf.function == "_PyEval_EvalFrameDefault";
+    if (is_loop && can_name_its_functions(leaf.code_file)) samples += leaf.samples;
+  }
+  const bool is_much =
+      static_cast<double>(samples) > kWorthNaming * static_cast<double>(figures.sample.samples);
+  if (!figures.looks_for_jit_maps || !is_much || figures.jit.frames_named > 0) return "";
+  return "functions of Python scripts have no names here: python3 -X perf, or PYTHONPERFSUPPORT=1 "
+         "in its environment, tells them";
+}
+
 std::string code_not_read(const RunFigures& figures) {
   const auto ended_early =
       figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::NoUnwindInfo)];
@@ -176,8 +202,9 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     }
     return notes;
   }
-  for (auto note : {nothing_taken, shortfall, lost_records, memory_not_read, code_not_read,
-                    state_forgotten, nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
+  for (auto note :
+       {nothing_taken, shortfall, lost_records, memory_not_read, code_not_read, state_forgotten,
+        nameless_python, nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

@@ -44,6 +44,28 @@ TEST_CASE("Stacks that end in code that could not be read are told of, with what
   CHECK(notes_of(figures).empty());
 }
 
+TEST_CASE("Python that could name its functions is told how") {
+  RunFigures figures = well_sampled(1);
+  figures.sample.samples = 100;
+  figures.looks_for_jit_maps = true;
+  const auto python = [&](const char* code_file, uint64_t samples) {
+    figures.hottest = {{"_PyEval_EvalFrameDefault", code_file, samples}};
+  };
+  for (const char* file : {"/usr/bin/python3.12", "/usr/lib/libpython3.13.so.1.0"}) {
+    python(file, 6);
+    CHECK(says(only_note_of(figures), "-X perf"));
+  }
+  python("/usr/bin/python3.12", 5);
+  CHECK(notes_of(figures).empty());
+  for (const char* file : {"/usr/bin/python3.11", "/usr/bin/python3", "/opt/python3.", "/bin/x"}) {
+    python(file, 50);
+    CHECK(notes_of(figures).empty());
+  }
+  python("/usr/bin/python3.13", 50);
+  figures.jit.frames_named = 1;
+  CHECK(notes_of(figures).empty());
+}
+
 TEST_CASE("Much code that was compiled while the program ran is told of if nobody named it") {
   RunFigures figures = well_sampled(1);
   figures.sample.samples = 100;

@@ -43,6 +43,7 @@ struct Frame {
   uint64_t instruction_addr = 0;  // profile-space; raw return address for callers (no minus one)
   std::string function;           // never empty
   uint32_t image = kNoImage;      // index into Profile::images
+  bool is_compiled = false;       // no file's: compiled, and named, while the program ran
 };
 
 struct Sample {

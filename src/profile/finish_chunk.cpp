@@ -45,13 +45,15 @@ class FrameMerger {
 // The index in profile.frames of each of the chunk's frames.
 std::vector<uint32_t> take_frames(const RawChunk& chunk, FrameNames& names,
                                   const ChunkImages& images, Profile& profile) {
-  std::vector<std::string> texts = frame_texts(chunk.frames, names);
+  std::vector<FrameText> texts = frame_texts(chunk.frames, names);
   profile.frames.reserve(chunk.frames.size());
   FrameMerger merger(profile.frames);
   std::vector<uint32_t> merged(chunk.frames.size());
   for (size_t i = 0; i < chunk.frames.size(); ++i) {
     const auto place = images.locate(chunk.frames[i]);
-    merged[i] = merger.index_of({place.address, std::move(texts[i]), place.image});
+    const bool is_compiled = texts[i].is_name && !names.image(chunk.frames[i].image).is_file;
+    merged[i] =
+        merger.index_of({place.address, std::move(texts[i].text), place.image, is_compiled});
   }
   return merged;
 }

@@ -23,24 +23,28 @@ std::string fallback_name(const FrameKey& frame, const FrameNames& names) {
                      shown_address(frame, names, image.image_vmaddr) - image.image_vmaddr);
 }
 
-void keep_within_budget(std::vector<std::string>& texts) {
+FrameText text_of(std::string name, const FrameKey& frame, const FrameNames& names) {
+  if (name.empty()) return {fallback_name(frame, names), false};
+  const bool is_printable = printable_ascii_length(name) == name.size();
+  return {is_printable ? std::move(name) : printable_utf8(name), true};
+}
+
+void keep_within_budget(std::vector<FrameText>& texts) {
   uint64_t total_bytes = 0;
-  for (const std::string& text : texts) total_bytes += json_text_bytes(text);
+  for (const FrameText& frame : texts) total_bytes += json_text_bytes(frame.text);
   if (total_bytes <= texts.size() * kFrameName_bytes) return;
-  for (std::string& text : texts) text = shortened_for_json(text, kFrameName_bytes);
+  for (FrameText& frame : texts) frame.text = shortened_for_json(frame.text, kFrameName_bytes);
 }
 
 }  // namespace
 
-std::vector<std::string> frame_texts(std::span<const FrameKey> frames, FrameNames& names) {
-  std::vector<std::string> texts = names.names_of(frames);
-  texts.resize(frames.size());
+std::vector<FrameText> frame_texts(std::span<const FrameKey> frames, FrameNames& names) {
+  std::vector<std::string> found = names.names_of(frames);
+  found.resize(frames.size());
+  std::vector<FrameText> texts;
+  texts.reserve(frames.size());
   for (size_t i = 0; i < frames.size(); ++i) {
-    if (texts[i].empty()) {
-      texts[i] = fallback_name(frames[i], names);
-    } else if (printable_ascii_length(texts[i]) != texts[i].size()) {
-      texts[i] = printable_utf8(texts[i]);
-    }
+    texts.push_back(text_of(std::move(found[i]), frames[i], names));
   }
   keep_within_budget(texts);
   return texts;

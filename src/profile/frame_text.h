@@ -9,10 +9,15 @@
 
 namespace sentry_prof::profile {
 
-// One name a frame, never empty, printable UTF-8: the function's; else `libfoo.so+0x1234`,
+struct FrameText {
+  std::string text;
+  bool is_name = false;  // of the function
+};
+
+// One text a frame, never empty, printable UTF-8: the function's name; else `libfoo.so+0x1234`,
 // `[anon]+0x1234` (offset of the function's begin, or of the pc where that is not known, from the
 // beginning of the image or the anonymous memory); else the runtime address. If all together take
 // more than kFrameName_bytes a frame, long ones are shortened to that.
-std::vector<std::string> frame_texts(std::span<const FrameKey> frames, FrameNames& names);
+std::vector<FrameText> frame_texts(std::span<const FrameKey> frames, FrameNames& names);
 
 }  // namespace sentry_prof::profile

@@ -23,27 +23,31 @@ bool is_of_application(std::string_view path) {
                       [&](std::string_view directory) { return path.starts_with(directory); });
 }
 
-// What the frames of one image have in common, as JSON members. Sentry itself decides for "rust"
+// Code that was compiled while the program ran has no file, but without a package Sentry takes no
+// frame for the application's.
+constexpr std::string_view kCompiledPackage = "[jit]";
+
+// What the frames of one package have in common, as JSON members. Sentry itself decides for "rust"
 // what belongs to the application. For other platforms it takes the frame's word, if the frame
 // names the profile's platform.
-std::string members_of_image(const Profile& profile, const Image* image) {
+std::string members_of_package(const Profile& profile, std::string_view package) {
   std::string members;
   JsonWriter json(members);
-  if (image != nullptr) json.member("package", image->code_file);
+  if (!package.empty()) json.member("package", package);
   const std::string& platform = profile.session.platform;
   if (platform == "rust") return members;
   json.member("platform", platform);
   json.key("in_app");
-  json.boolean(image != nullptr && is_of_application(image->code_file));
+  json.boolean(package == kCompiledPackage || is_of_application(package));
   return members;
 }
 
-void write_frame(JsonWriter& json, const Frame& frame, std::string_view image_members) {
+void write_frame(JsonWriter& json, const Frame& frame, std::string_view package_members) {
   json.begin_object();
   json.member("function", frame.function);
   json.key("instruction_addr");
   json.hex_string(frame.instruction_addr);
-  if (!image_members.empty()) json.raw(image_members);
+  if (!package_members.empty()) json.raw(package_members);
   json.end_object();
 }
 
@@ -59,11 +63,16 @@ void write_stacks(JsonWriter& json, const Profile& profile) {
 void write_frames(JsonWriter& json, const Profile& profile) {
   json.key("frames");
   json.begin_array();
-  const std::string outside = members_of_image(profile, nullptr);
+  const std::string outside = members_of_package(profile, "");
+  const std::string compiled = members_of_package(profile, kCompiledPackage);
   std::vector<std::string> members;
-  for (const Image& image : profile.images) members.push_back(members_of_image(profile, &image));
+  for (const Image& image : profile.images) {
+    members.push_back(members_of_package(profile, image.code_file));
+  }
   for (const Frame& frame : profile.frames) {
-    write_frame(json, frame, frame.image == Frame::kNoImage ? outside : members[frame.image]);
+    const bool has_image = frame.image != Frame::kNoImage;
+    const std::string& imageless = frame.is_compiled ? compiled : outside;
+    write_frame(json, frame, has_image ? members[frame.image] : imageless);
   }
   json.end_array();
 }

@@ -144,7 +144,8 @@ class Promises {
       const auto image = image_at(*frame.address);
       if (image) used.insert(*image);
       const std::string_view file = image ? doc_.images[*image].code_file : "";
-      expect(frame.package == file, "P5", pointer + "/package",
+      const bool is_compiled = !image && frame.package == "[jit]";
+      expect(frame.package == file || is_compiled, "P5", pointer + "/package",
              "is not the file of the image at instruction_addr");
     }
     for (size_t i = 0; i < doc_.images.size(); ++i) {

@@ -96,6 +96,19 @@ TEST_CASE("Frames get names, addresses in the profile, and their image") {
   CHECK(profile.frames[1].instruction_addr == kProgramAt + 0x1234);  // raw, no minus one
 }
 
+TEST_CASE("Named code that no file holds was compiled while the program ran") {
+  Fixture f;
+  f.names.by_pc[0x80] = "script";
+  f.names.by_return_address[0x1234] = "main";
+  const uint32_t thread = f.builder.thread(10, 10, 0);
+  f.sample(1500, thread, {leaf(kJit, 0x80), caller(kJit, 0x90), caller(kProgram, 0x1234)});
+  const Profile profile = f.finish();
+  CHECK(functions(profile, 1) == std::vector<std::string>{"script", "[anon]+0x90", "main"});
+  CHECK(profile.frames[0].is_compiled);
+  CHECK_FALSE(profile.frames[1].is_compiled);
+  CHECK_FALSE(profile.frames[2].is_compiled);
+}
+
 TEST_CASE("Frames without a name say where they are") {
   Fixture f;
   const uint32_t thread = f.builder.thread(10, 10, 0);

@@ -67,6 +67,21 @@ TEST_CASE("System libraries are told from libraries of the application by their 
   }
 }
 
+TEST_CASE("Code that was compiled while the program ran is the application's") {
+  for (const std::string platform : {"rust", "native"}) {
+    Profile profile = test_profile();
+    profile.session.platform = platform;
+    for (Frame& frame : profile.frames) frame.is_compiled = frame.image == Frame::kNoImage;
+    for (SentryFormat format : {SentryFormat::V1, SentryFormat::V2}) {
+      const std::string json = to_sentry_json(profile, format);
+      const std::string in_app =
+          platform == "rust" ? "" : ",\"platform\":\"native\",\"in_app\":true";
+      CHECK(json.find("\"package\":\"[jit]\"" + in_app + "}") != std::string::npos);
+      CHECK(problems_of(profile, format) == std::vector<std::string>());
+    }
+  }
+}
+
 TEST_CASE("Both formats pass the checker, with fresh ids each time") {
   for (SentryFormat format : {SentryFormat::V1, SentryFormat::V2}) {
     CHECK(problems_of(test_profile(), format) == std::vector<std::string>());

@@ -289,7 +289,7 @@ TEST_CASE("Deep recursion of small frames is walked to its root", "[deep]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;
   const Recording recording = record_well(
-      directory, {.command = {target_path("deep"), "10000", "1.5"}, .frequency_hz = "101"});
+      directory, {.command = {target_path("deep"), "10000", "1.5"}, .frequency_hz = "49"});
   const Summary& summary = recording.summary();
   CHECK(summary.share_complete() > 0.3);  // as above
   CHECK(summary.number("frames_left_out") > 7000 * summary.number("samples_complete"));

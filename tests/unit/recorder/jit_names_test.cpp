@@ -71,6 +71,16 @@ TEST_CASE("Two programs of one process each have their own JIT map") {
   CHECK(functions_of(run.sink.profiles.at(0)) == Names{"leaf", "caller", "other", "other"});
 }
 
+TEST_CASE(
+    "A program that was not sampled in JIT code before its exec leaves no JIT map to the next") {
+  RecordingFixture run;
+  run.jit_maps[kPid] = kMap;
+  run.recording->on_event({kBegin_ns + 3, CommEvent{kPid, kPid, true, "next"}});
+  run.map_code(kBegin_ns + 4, kCode);
+  run.sample(kBegin_ns + 5);
+  CHECK(run.last_program_begin_ns == kBegin_ns + 3);
+}
+
 TEST_CASE("The JIT map of an ended process stays open for its last chunk, and no longer") {
   RecordingFixture run(kNsPerSecond);
   run.jit_maps[kPid] = kMap;

@@ -19,8 +19,7 @@ constexpr double kShort_ns = 20e6;
 // A run as short as this need not have a sample, however busy the target is.
 constexpr double kFewPeriods = 3;
 // Regular expressions and foreign calls are compiled in many programs, and nobody names them.
-constexpr double kWorthNaming = 0.05;
-constexpr double kWorthReading = 0.05;
+constexpr double kWorthTelling = 0.05;
 
 double samples_taken(const RunFigures& figures) {
   return static_cast<double>(figures.sampler.sample_records + figures.samples_lost());
@@ -108,8 +107,8 @@ std::string lost_records(const RunFigures& figures) {
 std::string memory_not_read(const RunFigures& figures) {
   if (figures.memory_reads_given_up == 0) return "";
   return fmt::format(
-      "{} read{} of the target's memory took too long and {} given up: stacks that are deeper than "
-      "their copies may be cut, and end in code that no file holds. Its pages came late "
+      "{} read{} of the target's memory took too long and {} given up: stacks may be cut where "
+      "they are deeper than their copies, or end in code that no file holds. Its pages came late "
       "(userfaultfd, files of a hanging server), or the machine is overloaded",
       figures.memory_reads_given_up, figures.memory_reads_given_up == 1 ? "" : "s",
       figures.memory_reads_given_up == 1 ? "was" : "were");
@@ -125,7 +124,7 @@ std::string state_forgotten(const RunFigures& figures) {
 
 std::string nameless_jit_code(const RunFigures& figures) {
   const auto samples = static_cast<double>(figures.sample.samples_with_jit_frames);
-  const bool is_much = samples > kWorthNaming * static_cast<double>(figures.sample.samples);
+  const bool is_much = samples > kWorthTelling * static_cast<double>(figures.sample.samples);
   const bool has_names = 2 * figures.jit.frames_named >= figures.jit.frames;
   if (!figures.looks_for_jit_maps || !is_much || has_names) return "";
   return "code that was compiled while the program ran has no names here. Many compilers write "
@@ -152,7 +151,7 @@ std::string nameless_python(const RunFigures& figures) {
     if (is_loop && can_name_its_functions(leaf.code_file)) samples += leaf.samples;
   }
   const bool is_much =
-      static_cast<double>(samples) > kWorthNaming * static_cast<double>(figures.sample.samples);
+      static_cast<double>(samples) > kWorthTelling * static_cast<double>(figures.sample.samples);
   if (!figures.looks_for_jit_maps || !is_much || figures.jit.frames_named > 0) return "";
   return "functions of Python scripts have no names here: python3 -X perf, or PYTHONPERFSUPPORT=1 "
          "in its environment, tells them";
@@ -162,11 +161,10 @@ std::string code_not_read(const RunFigures& figures) {
   const auto ended_early =
       figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::NoUnwindInfo)];
   const bool is_much = static_cast<double>(ended_early) >
-                       kWorthReading * static_cast<double>(figures.sample.samples);
+                       kWorthTelling * static_cast<double>(figures.sample.samples);
   if (!is_much || figures.code_pages_not_read == 0) return "";
   return "stacks end in code that no file holds (JIT code, trampolines), and not all of it could "
-         "be "
-         "read. That takes the right to ptrace the target: " +
+         "be read. That takes the right to ptrace the target: " +
          os::how_to_get("CAP_SYS_PTRACE");
 }
 

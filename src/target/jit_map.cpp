@@ -74,6 +74,12 @@ Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns) {
   const std::string path = fmt::format("/tmp/perf-{}.map", program->pid_inside);
   const os::Fd root = open_root_of(pid);
   const AsUserOf user(pid);
+  if (user.is_refused()) {
+    return fail(ErrorCode::PermissionDenied,
+                fmt::format("{} of process {} is not looked for: root may not become that "
+                            "process's user here (CAP_SETUID, CAP_SETGID)",
+                            path, pid));
+  }
   if (!root.is_open() || !user.is_known()) return fail(ErrorCode::NotFound, path);
   const os::Fd directory = find_below(root.get(), "/tmp", RESOLVE_CACHED);
   const os::Fd found = directory.is_open()

@@ -37,7 +37,7 @@ AsUserOf::AsUserOf(uint32_t pid) {
   previous_uid_ = static_cast<uid_t>(::setfsuid(uid));
   is_changed_ = true;
   // These report no error (setfsuid(2)); an id that there is not tells what holds.
-  is_target_ =
+  is_its_user_ =
       static_cast<gid_t>(::setfsgid(kNoId)) == gid && static_cast<uid_t>(::setfsuid(kNoId)) == uid;
 }
 

@@ -24,12 +24,14 @@ class AsUserOf {
 
   // False if root would read with its own rights: the process has ended, or root may not become
   // its user (no CAP_SETUID, a user that our namespace does not have).
-  bool is_known() const { return is_target_ || ordinary_.has_value(); }
+  bool is_known() const { return is_its_user_ || ordinary_.has_value(); }
+  // The latter of these.
+  bool is_refused() const { return is_changed_ && !is_its_user_; }
 
  private:
   std::optional<os::AsOrdinaryReader> ordinary_;
   bool is_changed_ = false;
-  bool is_target_ = false;
+  bool is_its_user_ = false;
   uid_t previous_uid_ = 0;
   gid_t previous_gid_ = 0;
 };

@@ -18,6 +18,7 @@
 #include "sampling/perf_sampler.h"
 #include "target/launch.h"
 #include "target/proc.h"
+#include "target/target_files.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -60,10 +61,13 @@ std::string name_of_process(int pid, const std::string& executable) {
   return name.empty() ? "process" : printable_utf8(name);
 }
 
+using TargetFiles = std::shared_ptr<target::TargetFiles>;
+
 // `main_executable` is empty where the recorder is to find out by itself; `raw_log` may be null.
 recorder::RecorderOptions recorder_options(const RecordOptions& options,
                                            const std::string& main_executable,
-                                           recorder::RawLogWriter* raw_log) {
+                                           recorder::RawLogWriter* raw_log,
+                                           const TargetFiles& files) {
   recorder::RecorderOptions result;
   result.duration_s = options.duration_s;
   result.chunk_ns =
@@ -73,6 +77,7 @@ recorder::RecorderOptions recorder_options(const RecordOptions& options,
   result.session = make_session(options);
   result.main_executable = main_executable;
   result.raw_log = raw_log;
+  result.files = files;
   return result;
 }
 
@@ -88,11 +93,11 @@ sampling::SamplerOptions sampler_options(const RecordOptions& options) {
 // The recorder of running processes or of a command, and what it stands on.
 struct LiveRecorder {
   LiveRecorder(const RecordOptions& options, const std::string& main_executable, int command_pid,
-               RecordOutputs& outputs, const os::SignalSet& signals)
+               RecordOutputs& outputs, const TargetFiles& files, const os::SignalSet& signals)
       : sampler(sampling::make_perf_sampler(sampler_options(options), outputs.raw_log.get())),
         line(!options.is_quiet, command_pid),
-        recorder(recorder_options(options, main_executable, outputs.raw_log.get()), *sampler,
-                 signals, outputs.chunks,
+        recorder(recorder_options(options, main_executable, outputs.raw_log.get(), files),
+                 *sampler, signals, outputs.chunks,
                  [this](const recorder::Progress& progress) { line.show(progress); }) {}
   LiveRecorder(const LiveRecorder&) = delete;  // the recorder refers to the others
   LiveRecorder& operator=(const LiveRecorder&) = delete;
@@ -128,14 +133,15 @@ std::vector<int> those_that_live(const std::vector<int>& pids) {
   return living;
 }
 
-int record_attached(const RecordOptions& options, const os::SignalSet& signals) {
+int record_attached(const RecordOptions& options, const TargetFiles& files,
+                    const os::SignalSet& signals) {
   const std::string executable = executable_of(options.pids.front());
   const std::string path =
       resolve_output(options.output, name_of_process(options.pids.front(), executable),
                      options.pids.front(), options.format);
-  const auto outputs = open_outputs(options, path);
+  const auto outputs = open_outputs(options, path, *files);
   if (!outputs) return complain_of(outputs.error(), kInputOutput);
-  LiveRecorder live(options, executable, LiveLine::kNoCommand, **outputs, signals);
+  LiveRecorder live(options, executable, LiveLine::kNoCommand, **outputs, files, signals);
   auto run = live.recorder.attach(options.pids);
   live.line.clear();
   if (!run) {
@@ -190,7 +196,8 @@ bool leave_launched(const RecordOptions& options, recorder::RunResult& run,
   return end.is_written && end.sent.is_safe;
 }
 
-int record_launched(const RecordOptions& options, const os::SignalSet& signals) {
+int record_launched(const RecordOptions& options, const TargetFiles& files,
+                    const os::SignalSet& signals) {
   auto child = target::LaunchedChild::start(options.command);
   if (!child) {
     complain(child.error().message);
@@ -199,9 +206,9 @@ int record_launched(const RecordOptions& options, const os::SignalSet& signals) 
   const std::string path =
       resolve_output(options.output, std::string(base_name(options.command.front())), child->pid(),
                      options.format);
-  const auto outputs = open_outputs(options, path);
+  const auto outputs = open_outputs(options, path, *files);
   if (!outputs) return complain_of(outputs.error(), kOwnFailure);
-  LiveRecorder live(options, "", child->pid(), **outputs, signals);
+  LiveRecorder live(options, "", child->pid(), **outputs, files, signals);
   int exec_errno = 0;
   auto run = live.recorder.launch(*child, exec_errno);
   live.line.clear();
@@ -269,9 +276,16 @@ int record_command(RecordOptions options) {
     complain(signals.error().message);
     return options.command.empty() ? kInputOutput : kOwnFailure;
   }
-  if (!options.command.empty()) return record_launched(options, *signals);
+  // Behind the signals, which its processes leave to us; before anything of the target's is looked
+  // at.
+  const auto files = target::TargetFiles::start();
+  if (!files) {
+    complain(files.error().message);
+    return options.command.empty() ? kInputOutput : kOwnFailure;
+  }
+  if (!options.command.empty()) return record_launched(options, *files, *signals);
   options.pids = those_that_live(options.pids);
-  return record_attached(options, *signals);
+  return record_attached(options, *files, *signals);
 }
 
 }  // namespace sentry_prof::cli

@@ -57,7 +57,8 @@ Result<void> check_distinct(const RecordOptions& options, const std::string& pat
 
 // A slip of the pen ("-o server -- ./server") must not cost the program. Of a command that is
 // looked for in PATH nothing is said.
-Result<void> check_no_program(const RecordOptions& options, const std::string& path) {
+Result<void> check_no_program(const RecordOptions& options, const std::string& path,
+                              target::TargetFiles& files) {
   std::vector<std::string> programs;
   const bool is_path =
       !options.command.empty() && options.command.front().find('/') != std::string::npos;
@@ -66,12 +67,17 @@ Result<void> check_no_program(const RecordOptions& options, const std::string& p
   for (const std::string& output : {path, options.summary, options.raw_log}) {
     if (output.empty() || output == "-") continue;
     const bool is_program = std::ranges::any_of(
-        programs, [&](const std::string& program) { return os::is_same_file(program, output); });
+        programs, [&](const std::string& program) { return files.is_same_file(program, output); });
     if (!is_program) continue;
     return fail(ErrorCode::InvalidArgument,
                 output + " is the program that is to be recorded: give the output another name");
   }
   return {};
+}
+
+// "-" also if no files are written.
+std::string path_of_chunks(const RecordOptions& options, const std::string& path) {
+  return writes_files(options) ? path : "-";
 }
 
 // The raw log that was asked for; null if none was.
@@ -119,9 +125,7 @@ Result<void> check_outputs(const RecordOptions& options, const std::string& path
       complain("warning: other users may write to the directory of " + path);
     }
   }
-  const std::string own_path = writes_files(options) ? path : "-";
-  if (auto ok = check_distinct(options, own_path); !ok) return ok;
-  if (auto ok = check_no_program(options, own_path); !ok) return ok;
+  if (auto ok = check_distinct(options, path_of_chunks(options, path)); !ok) return ok;
   if (!options.raw_log.empty()) {
     if (auto ok = os::check_writable(options.raw_log); !ok) return ok;
   }
@@ -140,9 +144,11 @@ RecordOutputs::RecordOutputs(const RecordOptions& options, const std::string& pa
       chunks(options.format, writes_files(options) ? &files : nullptr, upload.get()) {}
 
 tl::expected<std::unique_ptr<RecordOutputs>, OutputFailure> open_outputs(
-    const RecordOptions& options, const std::string& path) {
+    const RecordOptions& options, const std::string& path, target::TargetFiles& files) {
   auto directory = std::make_unique<OutputDirectory>(options);
-  if (auto ok = check_outputs(options, path); !ok) return failed(OutputStage::Checks, ok.error());
+  auto ok = check_outputs(options, path);
+  if (ok) ok = check_no_program(options, path_of_chunks(options, path), files);
+  if (!ok) return failed(OutputStage::Checks, ok.error());
   auto raw_log = start_raw_log(options);
   if (!raw_log) return failed(OutputStage::RawLog, raw_log.error());
   auto upload = start_upload(options, path);

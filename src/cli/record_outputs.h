@@ -7,6 +7,7 @@
 #include "cli/record_upload.h"
 #include "recorder/raw_log_writer.h"
 #include "sentry_prof/result.h"
+#include "target/target_files.h"
 
 #include <memory>
 #include <string>
@@ -65,11 +66,12 @@ struct OutputFailure {
   Error error;  // as the function that `stage` names gave it
 };
 
-// `path` as resolve_output() gives it; `options` must outlive the outputs. Behind the fork of a
+// `path` as resolve_output() gives it; `options` must outlive the outputs. `files` tells whether an
+// output is the program that is to be recorded. Behind the fork of a
 // command that is launched, before other threads run: see RecordUpload::start(). After a failure
 // nothing of it is left.
 tl::expected<std::unique_ptr<RecordOutputs>, OutputFailure> open_outputs(
-    const RecordOptions& options, const std::string& path);
+    const RecordOptions& options, const std::string& path, target::TargetFiles& files);
 
 // To the file of --summary, whole or not there, or to standard output. As os::AtomicFile, or Io.
 Result<void> write_summary(const RecordOptions& options, const std::string& json);

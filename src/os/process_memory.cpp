@@ -146,8 +146,7 @@ ProcessMemoryReader::~ProcessMemoryReader() {
 
 size_t ProcessMemoryReader::read(pid_t pid, uint64_t address, std::span<std::byte> out) {
   const uint64_t begin_ns = monotonic_ns();
-  const uint64_t wait_ns = std::min(kLongestWait_ns, patience_ns(begin_ns));
-  if (wait_ns < kLongestWait_ns || !may_read(pid)) {
+  if (!patience_.is_enough_for(kLongestWait_ns, begin_ns) || !may_read(pid)) {
     ++reads_given_up_;
     return 0;
   }
@@ -156,8 +155,8 @@ size_t ProcessMemoryReader::read(pid_t pid, uint64_t address, std::span<std::byt
     ++reads_given_up_;
     return 0;
   }
-  const std::optional<size_t> got = worker_->read(pid, address, out, wait_ns);
-  patience_ns_ -= std::min(patience_ns_, monotonic_ns() - begin_ns);
+  const std::optional<size_t> got = worker_->read(pid, address, out, kLongestWait_ns);
+  patience_.spend(monotonic_ns() - begin_ns);
   if (got) return *got;
   ++reads_given_up_;
   late_.push_back({pid, std::exchange(worker_, nullptr)});
@@ -168,13 +167,6 @@ bool ProcessMemoryReader::may_read(pid_t pid) {
   std::erase_if(late_, [](const Late& late) { return late.worker->has_ended(); });
   return late_.size() < kMaxLate &&
          std::ranges::none_of(late_, [pid](const Late& late) { return late.pid == pid; });
-}
-
-uint64_t ProcessMemoryReader::patience_ns(uint64_t now_ns) {
-  patience_ns_ += (now_ns - patience_time_ns_) / kPatienceShare;
-  patience_ns_ = std::min(patience_ns_, kMostPatience_ns);
-  patience_time_ns_ = now_ns;
-  return patience_ns_;
 }
 
 }  // namespace sentry_prof::os

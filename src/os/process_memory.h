@@ -1,6 +1,8 @@
 // Another process's memory.
 #pragma once
 
+#include "os/patience.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,8 +26,7 @@ class ProcessMemoryReader {
  public:
   // For one read. A page that was swapped out comes within a few milliseconds.
   static constexpr uint64_t kLongestWait_ns = 20'000'000;
-  // Of all time at most so much is waited, or a process that lets each read wait nearly as long
-  // would have us do nothing else. Copying what may be read in a second takes half of it.
+  // Copying what may be read in a second takes half of it.
   static constexpr uint64_t kPatienceShare = 5;
   static constexpr uint64_t kMostPatience_ns = 200'000'000;
   // Threads that are left behind. With as many nothing is read any more.
@@ -51,12 +52,10 @@ class ProcessMemoryReader {
   };
 
   bool may_read(pid_t pid);
-  uint64_t patience_ns(uint64_t now_ns);
 
   std::shared_ptr<Worker> worker_;  // null: none is needed so far, or it was left behind
   std::vector<Late> late_;
-  uint64_t patience_ns_ = kMostPatience_ns;
-  uint64_t patience_time_ns_ = 0;
+  Patience patience_{kPatienceShare, kMostPatience_ns};
   uint64_t reads_given_up_ = 0;
 };
 

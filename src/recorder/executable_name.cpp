@@ -5,8 +5,6 @@
 
 #include <cstddef>
 
-#include <sys/stat.h>
-
 namespace sentry_prof::recorder {
 
 namespace {
@@ -14,20 +12,14 @@ namespace {
 // Of the 200 bytes that Sentry takes; "@" and 12 digits follow.
 constexpr size_t kMaxName_bytes = 180;
 
-bool is_same_file(const std::string& a, const std::string& b) {
-  struct stat first {
-  }, second{};
-  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
 }  // namespace
 
-std::string executable_name(const std::string& executable, const std::string& comm) {
+std::string executable_name(const std::string& executable, const std::string& comm,
+                            const std::function<bool(const std::string&)>& leads_there) {
   const std::string file_name(base_name(executable));
   if (comm.empty() || comm == "." || comm == ".." || comm.find('/') != comm.npos) return file_name;
   const std::string directory = executable.substr(0, executable.size() - file_name.size());
-  return is_same_file(directory + comm, executable) ? comm : file_name;
+  return leads_there(directory + comm) ? comm : file_name;
 }
 
 std::string release_part(std::string name) {

@@ -9,7 +9,6 @@
 #include "recorder/executable_name.h"
 #include "recorder/register_mapping.h"
 #include "recorder/run_figures.h"
-#include "target/jit_map.h"
 #include "target/proc.h"
 
 #include <algorithm>
@@ -177,7 +176,7 @@ Result<std::unique_ptr<Recorder::Run>> Recorder::prepare() {
 }
 
 std::unique_ptr<target::ImageOpener> Recorder::make_opener() const {
-  auto opener = target::make_proc_opener();
+  auto opener = options_.files->make_opener();
   return options_.raw_log == nullptr ? std::move(opener)
                                      : options_.raw_log->wrap(std::move(opener));
 }
@@ -206,13 +205,20 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   options.session = options_.session;
   options.main_pid = main_pid;
   options.main_executable = options_.main_executable;
-  options.name_executable = executable_name;
+  options.name_executable = [files = options_.files](const std::string& executable,
+                                                     const std::string& comm) {
+    return executable_name(executable, comm, [&](const std::string& link) {
+      return files->is_same_file(link, executable);
+    });
+  };
   options.reread_process = [raw_log = options_.raw_log](uint32_t pid) {
     auto snapshot = target::read_process(static_cast<int>(pid));
     if (raw_log != nullptr) raw_log->on_reread(snapshot);
     return snapshot;
   };
-  options.find_jit_map = target::find_jit_map;
+  options.find_jit_map = [files = options_.files](uint32_t pid, uint64_t program_begin_ns) {
+    return files->find_jit_map(pid, program_begin_ns);
+  };
   os::ProcessMemoryReader memory;
   options.read_memory = [&memory, raw_log = options_.raw_log](
                             const MemoryRequest& request, std::span<std::byte> out) -> MemoryRead {
@@ -246,6 +252,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.figures.notes.insert(result.figures.notes.end(), jit_map_problems.begin(),
                               jit_map_problems.end());
   result.figures.memory_reads_given_up = memory.reads_given_up();
+  result.figures.file_requests_given_up = options_.files->requests_given_up();
   result.figures.duration_s = static_cast<double>(end_ns - begin_ns_) / 1e9;
   return result;
 }

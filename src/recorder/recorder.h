@@ -13,8 +13,10 @@
 #include "target/launch.h"
 #include "target/proc.h"
 #include "target/process_table.h"
+#include "target/target_files.h"
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +32,7 @@ struct RecorderOptions {
   Session session;
   std::string main_executable;
   RawLogWriter* raw_log = nullptr;  // null: none is kept; also the sampler's tap
+  std::shared_ptr<target::TargetFiles> files;  // not null
 };
 
 enum class StopReason : uint8_t { TargetEnded, DurationOver, Signal, OutputBroken };

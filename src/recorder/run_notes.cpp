@@ -114,6 +114,15 @@ std::string memory_not_read(const RunFigures& figures) {
       figures.memory_reads_given_up == 1 ? "was" : "were");
 }
 
+std::string files_not_read(const RunFigures& figures) {
+  const uint64_t count = figures.file_requests_given_up;
+  if (count == 0) return "";
+  return fmt::format(
+      "{} time{} a file of the target's could not be looked at in time: stacks may end in it, and "
+      "names be missing. Its file system did not answer (FUSE, NFS), or the machine is overloaded",
+      count, count == 1 ? "" : "s");
+}
+
 std::string state_forgotten(const RunFigures& figures) {
   if (figures.state_forgotten == 0) return "";
   return fmt::format(
@@ -201,8 +210,8 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     return notes;
   }
   for (auto note :
-       {nothing_taken, shortfall, lost_records, memory_not_read, code_not_read, state_forgotten,
-        nameless_python, nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
+       {nothing_taken, shortfall, lost_records, memory_not_read, files_not_read, code_not_read,
+        state_forgotten, nameless_python, nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

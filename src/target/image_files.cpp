@@ -19,13 +19,17 @@ namespace {
 // Descriptors kept free for what is written at the end.
 constexpr uint64_t kReservedDescriptors = 16;
 
+}  // namespace
+
 bool leaves_too_few_descriptors(int fd) {
   rlimit limit{};
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
          static_cast<uint64_t>(fd) + kReservedDescriptors >= limit.rlim_cur;
 }
 
-}  // namespace
+tl::unexpected<Error> too_many_files() {
+  return fail(ErrorCode::LimitExceeded, "too many open files (raise the limit: ulimit -n)");
+}
 
 Result<os::Fd> reopen_regular_file(const os::Fd& found) {
   struct stat status {};
@@ -34,9 +38,7 @@ Result<os::Fd> reopen_regular_file(const os::Fd& found) {
   os::Fd file(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),
                      O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file.is_open()) return os::fail_with_errno(errno, "cannot be read");
-  if (leaves_too_few_descriptors(file.get())) {
-    return fail(ErrorCode::LimitExceeded, "too many open files (raise the limit: ulimit -n)");
-  }
+  if (leaves_too_few_descriptors(file.get())) return too_many_files();
   return file;
 }
 

@@ -12,10 +12,15 @@ namespace sentry_prof::target {
 
 // Opens for reading what an O_PATH descriptor found, once it is known to be a regular file: nothing
 // else is opened, which might block or have effects. Unsupported: another kind of file.
-// LimitExceeded: few descriptors are left. Else by errno.
+// LimitExceeded: too_many_files(). Else by errno.
 Result<os::Fd> reopen_regular_file(const os::Fd& found);
 // The same as bytes.
 Result<std::shared_ptr<const ByteSource>> open_regular_file(const os::Fd& found);
+
+// Whether few descriptors are left if this is the highest: those that the end of a recording takes
+// are kept free.
+bool leaves_too_few_descriptors(int fd);
+[[nodiscard]] tl::unexpected<Error> too_many_files();
 
 // This process's own vdso, if it is of this size. Our own is everybody's: the kernel has one. Of
 // another size is only that of a 32-bit process, or of another kernel.

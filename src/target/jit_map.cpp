@@ -68,7 +68,15 @@ tl::unexpected<Error> refusal(const std::string& path, uint32_t pid, std::string
 
 }  // namespace
 
-Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns) {
+JitMap jit_map_of(os::Fd file) {
+  const auto shared = std::make_shared<const os::Fd>(std::move(file));
+  return [shared]() -> std::shared_ptr<const ByteSource> {
+    auto bytes = os::FileByteSource::adopt(os::Fd(::fcntl(shared->get(), F_DUPFD_CLOEXEC, 0)));
+    return bytes ? *bytes : nullptr;
+  };
+}
+
+Result<os::Fd> open_jit_map(uint32_t pid, uint64_t program_begin_ns) {
   const auto program = read_program(pid, program_begin_ns);
   if (!program) return tl::unexpected(program.error());
   const std::string path = fmt::format("/tmp/perf-{}.map", program->pid_inside);
@@ -81,11 +89,11 @@ Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns) {
                             path, pid));
   }
   if (!root.is_open() || !user.is_known()) return fail(ErrorCode::NotFound, path);
-  const os::Fd directory = find_below(root.get(), "/tmp", RESOLVE_CACHED);
-  const os::Fd found = directory.is_open()
-                           ? find_below(directory.get(), path.substr(path.rfind('/') + 1),
-                                        RESOLVE_CACHED | RESOLVE_NO_SYMLINKS)
-                           : os::Fd();
+  const os::Fd directory = find_below(root.get(), "/tmp");
+  const os::Fd found =
+      directory.is_open()
+          ? find_below(directory.get(), path.substr(path.rfind('/') + 1), RESOLVE_NO_SYMLINKS)
+          : os::Fd();
   if (!found.is_open()) {
     return errno == ELOOP ? refusal(path, pid, "it is a link") : fail(ErrorCode::NotFound, path);
   }
@@ -96,11 +104,7 @@ Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns) {
   }
   auto opened = reopen_regular_file(found);
   if (!opened) return refusal(path, pid, opened.error().message);
-  const auto file = std::make_shared<const os::Fd>(std::move(*opened));
-  return [file]() -> std::shared_ptr<const ByteSource> {
-    auto bytes = os::FileByteSource::adopt(os::Fd(::fcntl(file->get(), F_DUPFD_CLOEXEC, 0)));
-    return bytes ? *bytes : nullptr;
-  };
+  return opened;
 }
 
 }  // namespace sentry_prof::target

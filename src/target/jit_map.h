@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/byte_source.h"
+#include "os/fd.h"
 #include "sentry_prof/result.h"
 
 #include <cstdint>
@@ -15,14 +16,13 @@ namespace sentry_prof::target {
 // be read. Holds the file open, so that it can be read when its process has ended. Any thread may
 // call.
 using JitMap = std::function<std::shared_ptr<const ByteSource>()>;
+JitMap jit_map_of(os::Fd file);
 
 // Of a living process, with the pid of its own namespace, in the /tmp that it sees.
 // `program_begin_ns` (CLOCK_MONOTONIC): when it began to run its program, if it ran another one
-// before; else 0. Only what the kernel remembers of the path is looked at, which is all that a
-// process has open: no server is asked for it (RESOLVE_CACHED, Linux 5.12; before, nothing is
-// found). NotFound: there is none. Else a sentence on why it is not believed: it has to be a
+// before; else 0. NotFound: there is none. Else a sentence on why it is not believed: it has to be a
 // regular file and no link, the process's user's or root's alone, and not older than the program.
 // Source: tools/perf/Documentation/jit-interface.txt of the Linux sources.
-Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns);
+Result<os::Fd> open_jit_map(uint32_t pid, uint64_t program_begin_ns);
 
 }  // namespace sentry_prof::target

@@ -1,13 +1,22 @@
 #include "recorder/executable_name.h"
 
+#include "os/file.h"
 #include "support/catch2.h"
 #include "unit/os/scratch.h"
 
 #include <filesystem>
 
 using namespace sentry_prof;
-using recorder::executable_name;
 using recorder::release_part;
+
+namespace {
+
+std::string executable_name(const std::string& file, const std::string& comm) {
+  return recorder::executable_name(
+      file, comm, [&](const std::string& link) { return os::is_same_file(link, file); });
+}
+
+}  // namespace
 
 TEST_CASE("A program is called as the link it was started by, if that leads to its file") {
   const test::ScratchDirectory directory;

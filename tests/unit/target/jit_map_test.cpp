@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 using namespace sentry_prof;
-using target::find_jit_map;
 using target::JitMap;
 
 namespace {
@@ -62,6 +61,12 @@ class Sleeper {
   std::optional<target::LaunchedChild> child_;
   std::string map_path_;
 };
+
+Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns) {
+  auto file = target::open_jit_map(pid, program_begin_ns);
+  if (!file) return tl::unexpected(file.error());
+  return target::jit_map_of(std::move(*file));
+}
 
 std::string text_of(const Result<JitMap>& map) {
   REQUIRE(map);

@@ -1,0 +1,253 @@
+#include "os/helper_processes.h"
+
+#include "os/clock.h"
+#include "os/errors.h"
+#include "os/priority.h"
+#include "os/process.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace sentry_prof::os {
+
+namespace {
+
+// Helpers that are not late end as soon as nobody can ask them.
+constexpr int kWaitForEnd_ms = 100;
+
+std::unique_ptr<std::byte[]> make_buffer() {
+  return std::make_unique_for_overwrite<std::byte[]>(HelperProcesses::kMaxMessage_bytes);
+}
+
+bool send_message(int socket, Bytes bytes, int passed_fd) {
+  iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (passed_fd >= 0) {
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(header), &passed_fd, sizeof(int));
+  }
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(bytes.size());
+}
+
+// Empty at the other side's end, or if there is none yet and `flags` has MSG_DONTWAIT (EAGAIN).
+// `buffer` has kMaxMessage_bytes, most of which are never touched.
+HelperProcesses::Answer receive_message(int socket, int flags, std::byte* buffer) {
+  HelperProcesses::Answer result;
+  iovec part{buffer, HelperProcesses::kMaxMessage_bytes};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  ssize_t size = 0;
+  do {
+    size = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+  } while (size < 0 && errno == EINTR);
+  result.bytes.assign(reinterpret_cast<const char*>(buffer),
+                      static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  const cmsghdr* const header = size > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
+    result.fd = Fd(fd);
+  }
+  return result;
+}
+
+Bytes as_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+void close_from_to(unsigned first, unsigned last) {
+#ifdef SYS_close_range
+  if (first > last || ::syscall(SYS_close_range, first, last, 0) == 0) return;
+#endif
+  constexpr unsigned kUsualLimit = 1023;  // before Linux 5.9
+  for (unsigned fd = first; fd <= std::min(last, kUsualLimit); ++fd) ::close(static_cast<int>(fd));
+}
+
+// A helper may outlive us: a pipe of ours would stay open, and whoever reads from it would wait.
+void keep_only(const std::vector<Fd>& kept) {
+  std::vector<unsigned> numbers;
+  for (const Fd& fd : kept) numbers.push_back(static_cast<unsigned>(fd.get()));
+  std::ranges::sort(numbers);
+  unsigned next = STDERR_FILENO + 1;
+  for (const unsigned number : numbers) {
+    if (number > next) close_from_to(next, number - 1);
+    next = number + 1;
+  }
+  close_from_to(next, ~0u);
+  const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    ::dup2(nothing.get(), standard);
+  }
+}
+
+[[noreturn]] void help(const Fd& socket, const HelperProcesses::GiveAnswer& give_answer) {
+  const auto buffer = make_buffer();
+  for (;;) {
+    const HelperProcesses::Answer question = receive_message(socket.get(), 0, buffer.get());
+    if (question.bytes.empty()) ::_exit(0);
+    const HelperProcesses::Answer answer = give_answer(as_bytes(question.bytes));
+    if (!send_message(socket.get(), as_bytes(answer.bytes), answer.fd.get())) ::_exit(1);
+  }
+}
+
+// Has one thread for ever, and so may fork: a process with more could leave a lock in the child
+// that nobody there holds. Each socket is for one helper, which begins with its first question.
+[[noreturn]] void spawn_helpers(std::vector<Fd> sockets,
+                                const HelperProcesses::GiveAnswer& give_answer) {
+  keep_only(sockets);
+  const RaisedPriority priority;
+  while (!sockets.empty()) {
+    std::vector<pollfd> entries;
+    for (const Fd& socket : sockets) entries.push_back({socket.get(), POLLIN, 0});
+    if (::poll(entries.data(), entries.size(), -1) < 0) continue;
+    for (size_t i = 0; i < sockets.size(); ++i) {
+      if (entries[i].revents == 0) continue;
+      const Fd socket = std::move(sockets[i]);
+      const bool is_asked = (entries[i].revents & POLLIN) != 0;
+      if (!is_asked || ::fork() != 0) continue;
+      sockets.clear();
+      help(socket, give_answer);
+    }
+    std::erase_if(sockets, [](const Fd& socket) { return !socket.is_open(); });
+  }
+  while (::wait(nullptr) > 0 || errno == EINTR) {
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HelperProcesses>> HelperProcesses::start(GiveAnswer give_answer) {
+  std::unique_ptr<HelperProcesses> helpers(new HelperProcesses());
+  std::vector<Fd> theirs;
+  for (Helper& helper : helpers->helpers_) {
+    std::array<int, 2> fds{};
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds.data()) != 0) {
+      return fail_with_errno(errno, "socketpair");
+    }
+    helper.socket = Fd(fds[0]);
+    theirs.emplace_back(fds[1]);
+  }
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_with_errno(errno, "fork");
+  if (pid == 0) spawn_helpers(std::move(theirs), give_answer);
+  helpers->spawner_ = pid;
+  helpers->buffer_ = make_buffer();
+  return helpers;
+}
+
+HelperProcesses::~HelperProcesses() {
+  for (Helper& helper : helpers_) helper.socket.reset();
+  if (spawner_ < 0) return;
+  const auto end = open_pidfd(spawner_);
+  if (!end) return;
+  pollfd entry{end->get(), POLLIN, 0};
+  ::poll(&entry, 1, kWaitForEnd_ms);
+  ::waitpid(spawner_, nullptr, WNOHANG);
+}
+
+uint64_t HelperProcesses::given_up() const {
+  const std::lock_guard lock(mutex_);
+  return given_up_;
+}
+
+std::optional<HelperProcesses::Answered> HelperProcesses::ask_any(Bytes question,
+                                                                  uint64_t subject) {
+  const std::lock_guard lock(mutex_);
+  take_late_answers();
+  size_t number = 0;
+  while (number < kMostHelpers && helpers_[number].state != State::Idle) ++number;
+  if (number == kMostHelpers || !may_ask(helpers_[number], subject)) {
+    ++given_up_;
+    return std::nullopt;
+  }
+  auto answer = ask_now(helpers_[number], question, subject);
+  if (!answer) return std::nullopt;
+  return Answered{number, std::move(*answer)};
+}
+
+std::optional<HelperProcesses::Answer> HelperProcesses::ask(size_t helper, Bytes question,
+                                                            uint64_t subject) {
+  const std::lock_guard lock(mutex_);
+  take_late_answers();
+  if (may_ask(helpers_[helper], subject)) return ask_now(helpers_[helper], question, subject);
+  ++given_up_;
+  return std::nullopt;
+}
+
+// What they answer is of no use any more.
+void HelperProcesses::take_late_answers() {
+  for (Helper& helper : helpers_) {
+    if (helper.state != State::Late) continue;
+    if (!receive_message(helper.socket.get(), MSG_DONTWAIT, buffer_.get()).bytes.empty()) {
+      helper.state = State::Idle;
+    }
+  }
+}
+
+bool HelperProcesses::may_ask(const Helper& helper, uint64_t subject) const {
+  return helper.state == State::Idle &&
+         std::ranges::none_of(helpers_, [subject](const Helper& other) {
+           return other.state == State::Late && other.subject == subject && subject != kNoSubject;
+         });
+}
+
+std::optional<HelperProcesses::Answer> HelperProcesses::ask_now(Helper& helper, Bytes question,
+                                                                uint64_t subject) {
+  const uint64_t begin_ns = monotonic_ns();
+  std::optional<Answer> answer;
+  if (question.size() <= kMaxMessage_bytes && patience_.is_enough_for(kLongestWait_ns, begin_ns)) {
+    helper.subject = subject;
+    answer = wait_for_answer(helper, question);
+    patience_.spend(monotonic_ns() - begin_ns);
+  }
+  if (!answer) ++given_up_;
+  return answer;
+}
+
+std::optional<HelperProcesses::Answer> HelperProcesses::wait_for_answer(Helper& helper,
+                                                                        Bytes question) {
+  helper.state = State::Ended;
+  if (!send_message(helper.socket.get(), question, -1)) return std::nullopt;
+  const uint64_t deadline_ns = monotonic_ns() + kLongestWait_ns;
+  pollfd entry{helper.socket.get(), POLLIN, 0};
+  int ready = 0;
+  do {
+    const uint64_t now_ns = monotonic_ns();
+    const uint64_t left_ns = deadline_ns - std::min(deadline_ns, now_ns);
+    const timespec left{0, static_cast<long>(left_ns)};
+    ready = ::ppoll(&entry, 1, &left, nullptr);
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) helper.state = State::Late;
+  if (ready <= 0) return std::nullopt;
+  Answer answer = receive_message(helper.socket.get(), MSG_DONTWAIT, buffer_.get());
+  if (answer.bytes.empty()) return std::nullopt;
+  helper.state = State::Idle;
+  return answer;
+}
+
+}  // namespace sentry_prof::os

@@ -1,0 +1,94 @@
+// Processes of our own for what may take for ever.
+#pragma once
+
+#include "base/byte_reader.h"
+#include "os/fd.h"
+#include "os/patience.h"
+#include "sentry_prof/result.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+namespace sentry_prof::os {
+
+// Asking a server of files that hangs. The kernel lets go neither of a thread that waits for one
+// (FUSE, once the server has taken the request), nor of the process that it belongs to, not even
+// when that is killed. So it has to be another process: one that has nothing of ours open.
+//
+// Helpers are forked when they are needed, one for all questions as long as it answers. One that
+// does not is late: it is not asked before it has answered, and another takes its place.
+class HelperProcesses {
+ public:
+  struct Answer {
+    std::string bytes;  // not empty
+    Fd fd;              // of a file, or none
+  };
+  // Called in a helper. What it remembers is that helper's alone.
+  using GiveAnswer = std::function<Answer(Bytes question)>;
+
+  static constexpr size_t kMostHelpers = 8;
+  // Of questions and answers. Sockets take twice as much (net.core.wmem_default).
+  static constexpr size_t kMaxMessage_bytes = 96 << 10;
+  // A server on another continent answers in less; and a process that wakes up on a busy machine.
+  static constexpr uint64_t kLongestWait_ns = 500'000'000;
+  static constexpr uint64_t kPatienceShare = 5;
+  static constexpr uint64_t kMostPatience_ns = 4 * kLongestWait_ns;
+  // What a question is about, in the asker's numbers: the file system. While a question about it
+  // is not answered no other is asked.
+  static constexpr uint64_t kNoSubject = 0;
+
+  // Forks, so it has to come before any thread is started. The helpers run before normal processes
+  // where that is permitted (RaisedPriority), and keep the signal mask. Errors of socketpair(2) and
+  // fork(2).
+  static Result<std::unique_ptr<HelperProcesses>> start(GiveAnswer give_answer);
+  HelperProcesses(const HelperProcesses&) = delete;
+  HelperProcesses& operator=(const HelperProcesses&) = delete;
+  // Helpers end with it. Waits for their ends, so that their CPU time is counted as ours, but not
+  // for one that is late.
+  ~HelperProcesses();
+
+  struct Answered {
+    size_t helper = 0;
+    Answer answer;
+  };
+  // Any thread; one at a time is answered. Nothing if it takes too long, if an earlier one about
+  // the same did and still has no answer, if we have waited too much already, and without a helper
+  // that is not late.
+  std::optional<Answered> ask_any(Bytes question, uint64_t subject);
+  // The same, of the one that answered before.
+  std::optional<Answer> ask(size_t helper, Bytes question, uint64_t subject);
+
+  // Questions that got no answer, or were not asked therefore.
+  uint64_t given_up() const;
+
+ private:
+  enum class State : uint8_t { Idle, Late, Ended };
+  struct Helper {
+    Fd socket;
+    State state = State::Idle;
+    uint64_t subject = kNoSubject;  // of its last question
+  };
+
+  HelperProcesses() = default;
+  void take_late_answers();
+  bool may_ask(const Helper& helper, uint64_t subject) const;
+  std::optional<Answer> ask_now(Helper& helper, Bytes question, uint64_t subject);
+  std::optional<Answer> wait_for_answer(Helper& helper, Bytes question);
+
+  mutable std::mutex mutex_;
+  std::array<Helper, kMostHelpers> helpers_;
+  std::unique_ptr<std::byte[]> buffer_;  // of an answer
+  pid_t spawner_ = -1;
+  Patience patience_{kPatienceShare, kMostPatience_ns};
+  uint64_t given_up_ = 0;
+};
+
+}  // namespace sentry_prof::os

@@ -1,0 +1,76 @@
+// What is asked of the processes that open the target's files, and what they answer
+// (target_files.h, file_server.h).
+#pragma once
+
+#include "target/mapping_fields.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sentry_prof::target {
+
+enum class FileRequestKind : uint8_t {
+  Open,           // ImageOpener::open()
+  OpenByPath,     // ImageOpener::open_by_path()
+  NameIsLiteral,  // ImageOpener::name_is_literal()
+  OpenJitMap,     // open_jit_map(), of `mapping.pid`
+  IsSameFile,     // os::is_same_file(), of `mapping.path` and `other_path`
+  Size,           // of the server's own `file`; this and the following
+  Read,
+  Close,
+};
+
+struct FileRequest {
+  FileRequestKind kind = FileRequestKind::Open;
+  MappingFacts mapping;
+  std::string other_path;
+  uint64_t program_begin_ns = 0;
+  uint32_t file = 0;
+  uint64_t offset = 0;
+  uint32_t size_bytes = 0;
+};
+
+struct FileReply {
+  // Yes; or the file was opened, the bytes were read. Else `error` says why not, if anything does.
+  bool is_yes = false;
+  bool is_passed = false;  // the file comes with the message; else the server keeps it as `file`
+  uint32_t file = 0;
+  uint64_t size_bytes = 0;
+  std::vector<std::byte> bytes;
+  Error error{ErrorCode::Io, {}};
+};
+
+// So that a reply, with its other fields, fits into a message of os::HelperProcesses.
+inline constexpr size_t kMaxFilePiece_bytes = size_t{64} << 10;
+
+template <typename Fields>
+void describe(Fields& f, FileRequest& r) {
+  f(r.kind), describe(f, r.mapping), f(r.other_path), f(r.program_begin_ns);
+  f(r.file), f(r.offset), f(r.size_bytes);
+}
+
+template <typename Fields>
+void describe(Fields& f, FileReply& r) {
+  f(r.is_yes), f(r.is_passed), f(r.file), f(r.size_bytes), f(r.bytes), describe(f, r.error);
+}
+
+template <typename Message>
+std::string to_message(Message message) {
+  FieldWriter fields;
+  describe(fields, message);
+  return fields.take();
+}
+
+// Nothing unless `bytes` are one, whole.
+template <typename Message>
+std::optional<Message> from_message(Bytes bytes) {
+  FieldReader fields(bytes);
+  Message message;
+  describe(fields, message);
+  return fields.is_done() ? std::optional(std::move(message)) : std::nullopt;
+}
+
+}  // namespace sentry_prof::target

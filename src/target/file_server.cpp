@@ -1,0 +1,149 @@
+#include "target/file_server.h"
+
+#include "target/jit_map.h"
+#include "target/proc.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+namespace sentry_prof::target {
+
+namespace {
+
+// Not in <linux/magic.h> everywhere: fs/bcachefs, fs/exfat, fs/jfs of the Linux sources; OpenZFS.
+constexpr uint32_t kBcachefsMagic = 0xca451a4e;
+constexpr uint32_t kExfatMagic = 0x2011bab0;
+constexpr uint32_t kJfsMagic = 0x3153464a;
+constexpr uint32_t kZfsMagic = 0x2fc12fc1;
+
+// Overlays are, too: what lies below one of a container is mostly of these. A network's below it
+// would keep us waiting.
+constexpr std::array<uint32_t, 18> kOwnFileSystems = {BTRFS_SUPER_MAGIC, EROFS_SUPER_MAGIC_V1,
+                                                      EXT4_SUPER_MAGIC,  F2FS_SUPER_MAGIC,
+                                                      HUGETLBFS_MAGIC,   ISOFS_SUPER_MAGIC,
+                                                      MSDOS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC,
+                                                      RAMFS_MAGIC,       REISERFS_SUPER_MAGIC,
+                                                      SQUASHFS_MAGIC,    TMPFS_MAGIC,
+                                                      UDF_SUPER_MAGIC,   XFS_SUPER_MAGIC,
+                                                      kBcachefsMagic,    kExfatMagic,
+                                                      kJfsMagic,         kZfsMagic};
+
+// What make_proc_opener() gives of files.
+Result<std::shared_ptr<const os::FileByteSource>> as_file(
+    Result<std::shared_ptr<const ByteSource>> opened) {
+  if (!opened) return tl::unexpected(std::move(opened.error()));
+  auto file = std::dynamic_pointer_cast<const os::FileByteSource>(std::move(*opened));
+  if (file == nullptr) return fail(ErrorCode::Unsupported, "not a file");
+  return file;
+}
+
+Result<std::shared_ptr<const os::FileByteSource>> as_file(Result<os::Fd> opened) {
+  if (!opened) return tl::unexpected(std::move(opened.error()));
+  return os::FileByteSource::adopt(std::move(*opened));
+}
+
+FileReply refused(Error error) {
+  FileReply reply;
+  reply.error = std::move(error);
+  return reply;
+}
+
+FileReply yes_or_no(bool is_yes) {
+  FileReply reply;
+  reply.is_yes = is_yes;
+  return reply;
+}
+
+}  // namespace
+
+bool is_read_without_asking(int fd) {
+  struct statfs facts {};
+  if (::fstatfs(fd, &facts) != 0) return false;
+  return std::ranges::find(kOwnFileSystems, static_cast<uint32_t>(facts.f_type)) !=
+         kOwnFileSystems.end();
+}
+
+FileServer::FileServer(MayPass may_pass) : may_pass_(may_pass), opener_(make_proc_opener()) {}
+
+os::HelperProcesses::Answer FileServer::answer(Bytes question) {
+  os::HelperProcesses::Answer answer;
+  const auto request = from_message<FileRequest>(question);
+  answer.bytes = to_message(request ? reply_to(*request, answer.fd)
+                                    : refused({ErrorCode::Malformed, "not a request for a file"}));
+  return answer;
+}
+
+FileReply FileServer::reply_to(const FileRequest& request, os::Fd& passed) {
+  switch (request.kind) {
+    case FileRequestKind::Open:
+      return opened(as_file(opener_->open(request.mapping)), passed);
+    case FileRequestKind::OpenByPath:
+      return opened(as_file(opener_->open_by_path(request.mapping)), passed);
+    case FileRequestKind::NameIsLiteral:
+      return yes_or_no(opener_->name_is_literal(request.mapping));
+    case FileRequestKind::OpenJitMap:
+      return opened(as_file(open_jit_map(request.mapping.pid, request.program_begin_ns)), passed);
+    case FileRequestKind::IsSameFile:
+      return yes_or_no(os::is_same_file(request.mapping.path, request.other_path));
+    case FileRequestKind::Size:
+      return size_of(request.file);
+    case FileRequestKind::Read:
+      return read(request);
+    case FileRequestKind::Close:
+      if (request.file < files_.size()) files_[request.file].reset();
+      return yes_or_no(true);
+  }
+  return refused({ErrorCode::Malformed, "not a request for a file"});
+}
+
+FileReply FileServer::opened(Result<File> file, os::Fd& passed) {
+  if (!file) return refused(std::move(file.error()));
+  FileReply reply = yes_or_no(true);
+  reply.size_bytes = (*file)->size_bytes();
+  reply.is_passed = may_pass_((*file)->fd());
+  if (reply.is_passed) {
+    passed = os::Fd(::fcntl((*file)->fd(), F_DUPFD_CLOEXEC, 0));
+  } else {
+    reply.file = keep(std::move(*file));
+  }
+  return reply;
+}
+
+FileReply FileServer::read(const FileRequest& request) const {
+  FileReply reply;
+  if (request.file >= files_.size() || files_[request.file] == nullptr) return reply;
+  reply.bytes.resize(std::min<size_t>(request.size_bytes, kMaxFilePiece_bytes));
+  reply.is_yes = files_[request.file]->read_at(request.offset, reply.bytes);
+  if (!reply.is_yes) reply.bytes.clear();
+  return reply;
+}
+
+// As it is now: JIT maps grow.
+FileReply FileServer::size_of(uint32_t file) const {
+  struct stat status {};
+  const bool is_open = file < files_.size() && files_[file] != nullptr;
+  FileReply reply = yes_or_no(is_open && ::fstat(files_[file]->fd(), &status) == 0);
+  reply.size_bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
+  return reply;
+}
+
+uint32_t FileServer::keep(File file) {
+  const auto free = std::ranges::find(files_, nullptr);
+  const auto number = static_cast<uint32_t>(free - files_.begin());
+  if (free == files_.end()) {
+    files_.push_back(std::move(file));
+  } else {
+    *free = std::move(file);
+  }
+  return number;
+}
+
+}  // namespace sentry_prof::target

@@ -1,0 +1,46 @@
+// What a process does that opens the target's files for us (the Linux half).
+#pragma once
+
+#include "base/byte_reader.h"
+#include "os/file.h"
+#include "os/helper_processes.h"
+#include "target/file_requests.h"
+#include "target/image_store.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sentry_prof::target {
+
+// Whether reading the file waits for nobody but this machine: it lies on a file system of the
+// kernel's own. False for those that a server is asked for (FUSE, NFS), and where that is not
+// known. Asks the file system itself, and so may wait for ever.
+bool is_read_without_asking(int fd);
+
+// Opens files as make_proc_opener() and open_jit_map() do. Passes on those that are read without
+// asking, and reads the others itself.
+class FileServer {
+ public:
+  using MayPass = bool (*)(int fd);
+  explicit FileServer(MayPass may_pass = is_read_without_asking);
+
+  // Of a FileRequest: a FileReply.
+  os::HelperProcesses::Answer answer(Bytes question);
+
+ private:
+  using File = std::shared_ptr<const os::FileByteSource>;
+
+  FileReply reply_to(const FileRequest& request, os::Fd& passed);
+  FileReply opened(Result<File> file, os::Fd& passed);
+  FileReply read(const FileRequest& request) const;
+  FileReply size_of(uint32_t file) const;
+  uint32_t keep(File file);
+
+  MayPass may_pass_;
+  std::unique_ptr<ImageOpener> opener_;
+  std::vector<File> files_;  // null: closed
+};
+
+}  // namespace sentry_prof::target

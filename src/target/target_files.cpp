@@ -1,0 +1,196 @@
+#include "target/target_files.h"
+
+#include "base/path.h"
+#include "os/file.h"
+#include "target/image_files.h"
+#include "target/mapping_kind.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fcntl.h>
+
+namespace sentry_prof::target {
+
+namespace {
+
+using Helpers = std::shared_ptr<os::HelperProcesses>;
+
+tl::unexpected<Error> no_answer() {
+  return fail(ErrorCode::Io,
+              "its file system does not answer (FUSE, NFS), or the machine is overloaded");
+}
+
+// The file system that a question is about. Map records with build ids do not tell it: then files
+// of one directory are taken to lie on one.
+uint64_t subject_of(const MappingFacts& mapping) {
+  constexpr uint64_t kIsDevice = uint64_t{1} << 63;
+  const uint64_t device = uint64_t{mapping.device_major} << 32 | mapping.device_minor;
+  if (device != 0) return kIsDevice | device;
+  const std::string_view path = mapping.path;
+  const size_t directory_bytes = path.size() - base_name(path).size();
+  return std::hash<std::string_view>()(path.substr(0, directory_bytes)) & ~kIsDevice;
+}
+
+std::optional<FileReply> reply_in(os::HelperProcesses::Answer answer, os::Fd* passed) {
+  auto reply = from_message<FileReply>(std::as_bytes(std::span(answer.bytes)));
+  if (passed != nullptr) *passed = std::move(answer.fd);
+  return reply;
+}
+
+// One that a helper has open for us.
+class FileOfHelper {
+ public:
+  FileOfHelper(Helpers helpers, size_t helper, uint32_t file, uint64_t subject)
+      : helpers_(std::move(helpers)), helper_(helper), file_(file), subject_(subject) {}
+  FileOfHelper(const FileOfHelper&) = delete;
+  FileOfHelper& operator=(const FileOfHelper&) = delete;
+  ~FileOfHelper() { ask(FileRequestKind::Close, 0, 0); }
+
+  std::optional<FileReply> ask(FileRequestKind kind, uint64_t offset, size_t size_bytes) const {
+    FileRequest request;
+    request.kind = kind;
+    request.file = file_;
+    request.offset = offset;
+    request.size_bytes = static_cast<uint32_t>(std::min(size_bytes, kMaxFilePiece_bytes));
+    const std::string question = to_message(std::move(request));
+    auto answer = helpers_->ask(helper_, std::as_bytes(std::span(question)), subject_);
+    auto reply = answer ? reply_in(std::move(*answer), nullptr) : std::nullopt;
+    return reply && reply->is_yes ? std::move(reply) : std::nullopt;
+  }
+
+ private:
+  Helpers helpers_;
+  size_t helper_;
+  uint32_t file_;
+  uint64_t subject_;
+};
+
+class BytesOfHelper final : public ByteSource {
+ public:
+  BytesOfHelper(std::shared_ptr<const FileOfHelper> file, uint64_t size_bytes)
+      : file_(std::move(file)), size_bytes_(size_bytes) {}
+
+  uint64_t size_bytes() const override { return size_bytes_; }
+
+  [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override {
+    if (offset > size_bytes_ || out.size() > size_bytes_ - offset) return false;
+    while (!out.empty()) {
+      const auto reply = file_->ask(FileRequestKind::Read, offset, out.size());
+      if (!reply || reply->bytes.empty() || reply->bytes.size() > out.size()) return false;
+      std::ranges::copy(reply->bytes, out.begin());
+      out = out.subspan(reply->bytes.size());
+      offset += reply->bytes.size();
+    }
+    return true;
+  }
+
+ private:
+  std::shared_ptr<const FileOfHelper> file_;
+  uint64_t size_bytes_;
+};
+
+// One of both.
+struct OpenedFile {
+  os::Fd passed;
+  std::shared_ptr<const FileOfHelper> of_helper;
+  uint64_t size_bytes = 0;
+};
+
+std::optional<FileReply> ask_any(const Helpers& helpers, FileRequest request,
+                                 size_t* helper = nullptr, os::Fd* passed = nullptr) {
+  const uint64_t subject = subject_of(request.mapping);
+  const std::string question = to_message(std::move(request));
+  auto answered = helpers->ask_any(std::as_bytes(std::span(question)), subject);
+  if (!answered) return std::nullopt;
+  if (helper != nullptr) *helper = answered->helper;
+  return reply_in(std::move(answered->answer), passed);
+}
+
+Result<OpenedFile> open_file(const Helpers& helpers, FileRequest request) {
+  const uint64_t subject = subject_of(request.mapping);
+  OpenedFile opened;
+  size_t helper = 0;
+  auto reply = ask_any(helpers, std::move(request), &helper, &opened.passed);
+  if (!reply) return no_answer();
+  if (!reply->is_yes) return tl::unexpected(std::move(reply->error));
+  opened.size_bytes = reply->size_bytes;
+  if (!reply->is_passed) {
+    opened.of_helper = std::make_shared<FileOfHelper>(helpers, helper, reply->file, subject);
+  } else if (!opened.passed.is_open() || leaves_too_few_descriptors(opened.passed.get())) {
+    return too_many_files();
+  }
+  return opened;
+}
+
+Result<std::shared_ptr<const ByteSource>> open_bytes(const Helpers& helpers, FileRequest request) {
+  auto file = open_file(helpers, std::move(request));
+  if (!file) return tl::unexpected(std::move(file.error()));
+  if (file->of_helper) {
+    return std::make_shared<BytesOfHelper>(std::move(file->of_helper), file->size_bytes);
+  }
+  auto bytes = os::FileByteSource::adopt(std::move(file->passed));
+  if (!bytes) return tl::unexpected(std::move(bytes.error()));
+  return std::shared_ptr<const ByteSource>(std::move(*bytes));
+}
+
+class HelpedOpener final : public ImageOpener {
+ public:
+  explicit HelpedOpener(Helpers helpers) : helpers_(std::move(helpers)) {}
+
+  Result<std::shared_ptr<const ByteSource>> open(const MappingFacts& mapping) override {
+    // This process's own is everybody's, and no file.
+    const bool is_vdso = kind_of_mapping(mapping.path) == MappingKind::Vdso;
+    return is_vdso ? copy_own_vdso(mapping.size_bytes)
+                   : open_bytes(helpers_, {FileRequestKind::Open, mapping});
+  }
+  Result<std::shared_ptr<const ByteSource>> open_by_path(const MappingFacts& mapping) override {
+    return open_bytes(helpers_, {FileRequestKind::OpenByPath, mapping});
+  }
+  bool name_is_literal(const MappingFacts& mapping) override {
+    const auto reply = ask_any(helpers_, {FileRequestKind::NameIsLiteral, mapping});
+    return reply && reply->is_yes;
+  }
+
+ private:
+  Helpers helpers_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<TargetFiles>> TargetFiles::start(FileServer::MayPass may_pass) {
+  const auto server = std::make_shared<FileServer>(may_pass);
+  auto helpers =
+      os::HelperProcesses::start([server](Bytes question) { return server->answer(question); });
+  if (!helpers) return tl::unexpected(std::move(helpers.error()));
+  return std::shared_ptr<TargetFiles>(new TargetFiles(std::move(*helpers)));
+}
+
+std::unique_ptr<ImageOpener> TargetFiles::make_opener() {
+  return std::make_unique<HelpedOpener>(helpers_);
+}
+
+Result<JitMap> TargetFiles::find_jit_map(uint32_t pid, uint64_t program_begin_ns) {
+  FileRequest request{.kind = FileRequestKind::OpenJitMap, .mapping = {.pid = pid}};
+  request.program_begin_ns = program_begin_ns;
+  auto file = open_file(helpers_, std::move(request));
+  if (!file) return tl::unexpected(std::move(file.error()));
+  if (!file->of_helper) return jit_map_of(std::move(file->passed));
+  return [of_helper = file->of_helper]() -> std::shared_ptr<const ByteSource> {
+    const auto reply = of_helper->ask(FileRequestKind::Size, 0, 0);
+    return reply ? std::make_shared<BytesOfHelper>(of_helper, reply->size_bytes) : nullptr;
+  };
+}
+
+// The helpers' working directory is that of the start.
+bool TargetFiles::is_same_file(const std::string& path, const std::string& other) {
+  FileRequest request{.kind = FileRequestKind::IsSameFile, .mapping = {.path = path}};
+  request.other_path = other;
+  const auto reply = ask_any(helpers_, std::move(request));
+  return reply && reply->is_yes;
+}
+
+}  // namespace sentry_prof::target

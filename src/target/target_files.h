@@ -1,0 +1,43 @@
+// The target's files, asked for without waiting for ever (the Linux half).
+#pragma once
+
+#include "os/helper_processes.h"
+#include "sentry_prof/result.h"
+#include "target/file_server.h"
+#include "target/image_store.h"
+#include "target/jit_map.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace sentry_prof::target {
+
+// A file may lie on a file system whose server hangs, or is the target itself. So processes of our
+// own open them (os::HelperProcesses), and read those for which a server has to be asked. What
+// takes too long fails, with ErrorCode::Io, and is counted. Any thread may call; what it gives is
+// for any thread, and may outlive it.
+class TargetFiles {
+ public:
+  // Forks: before any thread is started. Errors as those of os::HelperProcesses::start().
+  static Result<std::shared_ptr<TargetFiles>> start(
+      FileServer::MayPass may_pass = is_read_without_asking);
+
+  // As make_proc_opener(). LimitExceeded also if few descriptors are left. Refers to this.
+  std::unique_ptr<ImageOpener> make_opener();
+  // As open_jit_map().
+  Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns);
+  // As os::is_same_file(); false also if that takes too long.
+  bool is_same_file(const std::string& path, const std::string& other);
+
+  // Requests that took too long, or were not made because others had.
+  uint64_t requests_given_up() const { return helpers_->given_up(); }
+
+ private:
+  explicit TargetFiles(std::shared_ptr<os::HelperProcesses> helpers)
+      : helpers_(std::move(helpers)) {}
+
+  std::shared_ptr<os::HelperProcesses> helpers_;
+};
+
+}  // namespace sentry_prof::target

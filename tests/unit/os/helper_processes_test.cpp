@@ -1,0 +1,146 @@
+#include "os/helper_processes.h"
+
+#include "support/catch2.h"
+#include "unit/os/scratch.h"
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace sentry_prof;
+using os::HelperProcesses;
+
+namespace {
+
+constexpr uint64_t kSubject = 7;
+
+// What the helpers of these tests can do. `door` is a FIFO.
+HelperProcesses::Answer give_answer(const std::string& question, const std::string& door,
+                                    unsigned& count) {
+  if (question == "end") ::_exit(3);
+  if (question == "wait") ::close(::open(door.c_str(), O_RDONLY));
+  if (question == "open") return {"opened", os::Fd(::open("/proc/self/comm", O_RDONLY))};
+  return {std::to_string(++count), os::Fd()};
+}
+
+class Helpers {
+ public:
+  Helpers() {
+    REQUIRE(::mkfifo(door_.c_str(), 0600) == 0);
+    auto started = HelperProcesses::start([door = door_, count = 0u](Bytes question) mutable {
+      return give_answer({reinterpret_cast<const char*>(question.data()), question.size()}, door,
+                         count);
+    });
+    REQUIRE(started);
+    helpers_ = std::move(*started);
+  }
+  ~Helpers() {
+    // Who still waits there may go.
+    const os::Fd door(::open(door_.c_str(), O_RDWR | O_NONBLOCK));
+    helpers_.reset();
+  }
+
+  std::optional<HelperProcesses::Answered> ask_any(const std::string& question,
+                                                   uint64_t subject = 0) {
+    return helpers_->ask_any(std::as_bytes(std::span(question)), subject);
+  }
+  // Empty: none.
+  std::string answer_of(size_t helper, const std::string& question) {
+    const auto answer = helpers_->ask(helper, std::as_bytes(std::span(question)), 0);
+    return answer ? answer->bytes : "";
+  }
+  // Waits until a helper stands at the door.
+  void open_door() const { ::close(::open(door_.c_str(), O_WRONLY)); }
+  uint64_t given_up() const { return helpers_->given_up(); }
+
+ private:
+  test::ScratchDirectory directory_;
+  std::string door_ = directory_ / "door";
+  std::unique_ptr<HelperProcesses> helpers_;
+};
+
+}  // namespace
+
+TEST_CASE("A helper answers, remembers, and passes files on") {
+  Helpers helpers;
+  const auto first = helpers.ask_any("count");
+  REQUIRE(first);
+  CHECK(first->answer.bytes == "1");
+  CHECK_FALSE(first->answer.fd.is_open());
+  CHECK(helpers.answer_of(first->helper, "count") == "2");
+  const auto opened = helpers.ask_any("open");
+  REQUIRE(opened);
+  CHECK(opened->helper == first->helper);
+  CHECK(opened->answer.bytes == "opened");
+  char letter = 0;
+  CHECK(::read(opened->answer.fd.get(), &letter, 1) == 1);
+  CHECK(helpers.given_up() == 0);
+}
+
+TEST_CASE("A helper that is late is left alone until it answers, and so is what it is about") {
+  Helpers helpers;
+  CHECK_FALSE(helpers.ask_any("wait", kSubject));
+  CHECK(helpers.given_up() == 1);
+  CHECK(helpers.answer_of(0, "count").empty());
+  CHECK_FALSE(helpers.ask_any("count", kSubject));
+  CHECK(helpers.given_up() == 3);
+  const auto other = helpers.ask_any("count", kSubject + 1);
+  REQUIRE(other);
+  CHECK(other->helper == 1);
+  CHECK(other->answer.bytes == "1");
+
+  helpers.open_door();
+  std::string answer;
+  for (int i = 0; i < 1000 && answer.empty(); ++i) {
+    ::usleep(5000);
+    answer = helpers.answer_of(0, "count");
+  }
+  CHECK(answer == "2");  // the late answer was the first, and is not taken for this one
+  CHECK(helpers.ask_any("count", kSubject));
+}
+
+TEST_CASE("A helper that has ended is not asked again") {
+  Helpers helpers;
+  CHECK_FALSE(helpers.ask_any("end"));
+  CHECK(helpers.answer_of(0, "count").empty());
+  const auto next = helpers.ask_any("count");
+  REQUIRE(next);
+  CHECK(next->helper == 1);
+  CHECK(helpers.given_up() == 2);
+}
+
+TEST_CASE("A question that does not fit into a message is not asked") {
+  Helpers helpers;
+  CHECK_FALSE(helpers.ask_any(std::string(HelperProcesses::kMaxMessage_bytes + 1, 'x')));
+  CHECK(helpers.ask_any(std::string(HelperProcesses::kMaxMessage_bytes, 'x')));
+}
+
+TEST_CASE("A helper that hangs keeps nothing of ours open") {
+  std::array<int, 2> ends{};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const os::Fd reader(ends[0]);
+  os::Fd writer(ends[1]);
+  Helpers helpers;
+  CHECK_FALSE(helpers.ask_any("wait"));
+  writer.reset();
+  pollfd entry{reader.get(), POLLIN, 0};
+  CHECK(::poll(&entry, 1, 10'000) == 1);
+  CHECK((entry.revents & POLLHUP) != 0);
+}
+
+TEST_CASE("Patience grows with time, up to a bound") {
+  os::Patience patience(5, 100);
+  CHECK(patience.is_enough_for(100, 1000));
+  CHECK_FALSE(patience.is_enough_for(101, 1'000'000));
+  patience.spend(80);
+  CHECK(patience.is_enough_for(20, 1'000'000));
+  CHECK_FALSE(patience.is_enough_for(30, 1'000'049));
+  CHECK(patience.is_enough_for(30, 1'000'054));
+  patience.spend(1000);
+  CHECK_FALSE(patience.is_enough_for(1, 1'000'054));
+}

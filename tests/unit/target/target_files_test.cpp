@@ -1,0 +1,152 @@
+// Files of this very process, opened by another one.
+#include "target/target_files.h"
+
+#include "os/file.h"
+#include "support/catch2.h"
+#include "target/mapping_kind.h"
+#include "target/proc.h"
+#include "unit/os/scratch.h"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace sentry_prof;
+using target::FileReply;
+using target::FileRequest;
+using target::FileRequestKind;
+using target::FileServer;
+using target::MappingFacts;
+using target::TargetFiles;
+
+namespace {
+
+bool always(int /*fd*/) { return true; }
+bool never(int /*fd*/) { return false; }
+
+MappingFacts own_mapping(target::MappingKind kind) {
+  const auto self = target::read_process(::getpid());
+  REQUIRE(self);
+  for (const MappingFacts& mapping : self->mappings) {
+    if (target::kind_of_mapping(mapping.path) == kind) return mapping;
+  }
+  FAIL("no such mapping");
+  return {};
+}
+
+std::string text_of(const ByteSource& source) {
+  std::string text(source.size_bytes(), '\0');
+  REQUIRE(source.read_at(0, std::as_writable_bytes(std::span(text))));
+  return text;
+}
+
+FileReply reply_to(FileServer& server, std::string question) {
+  const auto answer = server.answer(std::as_bytes(std::span(question)));
+  const auto reply = target::from_message<FileReply>(std::as_bytes(std::span(answer.bytes)));
+  REQUIRE(reply);
+  return *reply;
+}
+
+}  // namespace
+
+TEST_CASE("A file is passed on, or read by who opened it: the bytes are the same") {
+  const FileServer::MayPass may_pass = GENERATE(always, never);
+  const auto files = TargetFiles::start(may_pass);
+  REQUIRE(files);
+  const auto opener = (*files)->make_opener();
+  const MappingFacts program = own_mapping(target::MappingKind::File);
+  const auto opened = opener->open(program);
+  REQUIRE(opened);
+  const auto direct = os::FileByteSource::open("/proc/self/exe");
+  REQUIRE(direct);
+  REQUIRE((*direct)->size_bytes() > 2 * target::kMaxFilePiece_bytes);
+  CHECK(text_of(**opened) == text_of(**direct));
+  std::vector<std::byte> beyond(2);
+  CHECK_FALSE((*opened)->read_at((*opened)->size_bytes() - 1, beyond));
+  CHECK(opener->open_by_path(program));
+  CHECK_FALSE(opener->name_is_literal({}));
+  CHECK((*files)->requests_given_up() == 0);
+}
+
+TEST_CASE("What cannot be opened says why, as if it had been tried here") {
+  const auto files = TargetFiles::start();
+  REQUIRE(files);
+  MappingFacts gone = own_mapping(target::MappingKind::File);
+  gone.begin.value += 0x1000;
+  gone.path = "/there/is/no/such/file";
+  const auto opened = (*files)->make_opener()->open(gone);
+  const auto direct = target::make_proc_opener()->open(gone);
+  REQUIRE_FALSE(opened);
+  REQUIRE_FALSE(direct);
+  CHECK(opened.error().code == direct.error().code);
+  CHECK(opened.error().message == direct.error().message);
+  CHECK((*files)->requests_given_up() == 0);
+}
+
+TEST_CASE("The vdso needs nobody else") {
+  const auto files = TargetFiles::start();
+  REQUIRE(files);
+  const MappingFacts vdso = own_mapping(target::MappingKind::Vdso);
+  const auto opened = (*files)->make_opener()->open(vdso);
+  REQUIRE(opened);
+  CHECK((*opened)->size_bytes() == vdso.size_bytes);
+}
+
+TEST_CASE("A JIT map that somebody else has open grows, too") {
+  const FileServer::MayPass may_pass = GENERATE(always, never);
+  const auto files = TargetFiles::start(may_pass);
+  REQUIRE(files);
+  const auto pid = static_cast<uint32_t>(::getpid());
+  const std::string path = fmt::format("/tmp/perf-{}.map", pid);
+  test::write_text(path, "1000 10 first\n");
+  const auto map = (*files)->find_jit_map(pid, 0);
+  std::ofstream(path, std::ios::app) << "2000 10 second\n";
+  ::unlink(path.c_str());
+  REQUIRE(map);
+  const auto file = (*map)();
+  REQUIRE(file);
+  CHECK(text_of(*file) == "1000 10 first\n2000 10 second\n");
+}
+
+TEST_CASE("Two paths are compared by who may wait for it") {
+  const auto files = TargetFiles::start();
+  REQUIRE(files);
+  CHECK((*files)->is_same_file("/proc/self/exe", "/proc/thread-self/exe"));
+  CHECK_FALSE((*files)->is_same_file("/proc/self/exe", "/"));
+}
+
+TEST_CASE("What the server is asked may be wrong") {
+  FileServer server(never);
+  CHECK(reply_to(server, "").error.code == ErrorCode::Malformed);
+  FileRequest request;
+  request.kind = static_cast<FileRequestKind>(200);
+  CHECK(reply_to(server, to_message(request)).error.code == ErrorCode::Malformed);
+  for (const auto kind : {FileRequestKind::Read, FileRequestKind::Size}) {
+    request.kind = kind;
+    request.file = 5;
+    CHECK_FALSE(reply_to(server, to_message(request)).is_yes);
+  }
+}
+
+TEST_CASE("The number of a file that was closed is given again") {
+  FileServer server(never);
+  FileRequest open{FileRequestKind::Open, own_mapping(target::MappingKind::File)};
+  CHECK(reply_to(server, to_message(open)).file == 0);
+  CHECK(reply_to(server, to_message(open)).file == 1);
+  FileRequest close{.kind = FileRequestKind::Close};
+  CHECK(reply_to(server, to_message(close)).is_yes);
+  CHECK(reply_to(server, to_message(open)).file == 0);
+}
+
+TEST_CASE("Only file systems of the kernel's own are read without asking") {
+  const os::Fd memory(::memfd_create("memory", MFD_CLOEXEC));
+  CHECK(target::is_read_without_asking(memory.get()));
+  const auto proc = os::FileByteSource::open("/proc/self/stat");
+  REQUIRE(proc);
+  CHECK_FALSE(target::is_read_without_asking((*proc)->fd()));
+  CHECK_FALSE(target::is_read_without_asking(-1));
+}

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -147,13 +148,23 @@ Result<std::unique_ptr<HelperProcesses>> HelperProcesses::start(GiveAnswer give_
   for (Helper& helper : helpers->helpers_) {
     std::array<int, 2> fds{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds.data()) != 0) {
-      return fail_with_errno(errno, "socketpair");
+      const int error_number = errno;
+      return fail(error_code_of(error_number),
+                  fmt::format("no sockets for processes of our own ({}). Raise the limit of open "
+                              "files (ulimit -n)",
+                              describe_errno(error_number)));
     }
     helper.socket = Fd(fds[0]);
     theirs.emplace_back(fds[1]);
   }
   const pid_t pid = ::fork();
-  if (pid < 0) return fail_with_errno(errno, "fork");
+  if (pid < 0) {
+    const int error_number = errno;
+    return fail(error_code_of(error_number),
+                fmt::format("no further process can be started ({}). Raise the limit of processes "
+                            "(ulimit -u, TasksMax= of a service)",
+                            describe_errno(error_number)));
+  }
   if (pid == 0) spawn_helpers(std::move(theirs), give_answer);
   helpers->spawner_ = pid;
   helpers->buffer_ = make_buffer();

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -71,23 +70,24 @@ class ProcessMemoryReader::Worker {
     return worker;
   }
 
-  // How many bytes; nothing if it took longer than `wait_ns`: then the worker is on its own.
-  std::optional<size_t> read(pid_t pid, uint64_t address, std::span<std::byte> out,
-                             uint64_t wait_ns) {
+  // False if it took longer than `wait_ns`: then the worker is on its own.
+  bool read(pid_t pid, std::span<MemoryRange> ranges, uint64_t wait_ns) {
     std::unique_lock lock(mutex_);
     pid_ = pid;
-    address_ = address;
-    bytes_.resize(out.size());
+    place_own(ranges);
     state_ = State::Asked;
     hand_over(asked_, lock);
     const bool is_answered = answered_.wait_for(lock, std::chrono::nanoseconds(wait_ns),
                                                 [this] { return state_ == State::Waiting; });
     if (!is_answered) {
       is_left_ = true;
-      return std::nullopt;
+      return false;
     }
-    std::copy_n(bytes_.begin(), got_, out.begin());
-    return got_;
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      ranges[i].got_bytes = own_[i].got_bytes;
+      std::copy_n(own_[i].out.begin(), own_[i].got_bytes, ranges[i].out.begin());
+    }
+    return true;
   }
 
   // Ends the thread as soon as it is not reading.
@@ -113,15 +113,27 @@ class ProcessMemoryReader::Worker {
     lock.lock();
   }
 
+  // The same ranges, in bytes_.
+  void place_own(std::span<const MemoryRange> ranges) {
+    size_t sum_bytes = 0;
+    for (const MemoryRange& range : ranges) sum_bytes += range.out.size();
+    if (bytes_.size() < sum_bytes) bytes_.resize(sum_bytes);
+    std::span<std::byte> rest(bytes_);
+    own_.clear();
+    for (const MemoryRange& range : ranges) {
+      own_.push_back({range.address, rest.first(range.out.size())});
+      rest = rest.subspan(range.out.size());
+    }
+  }
+
   void run() {
     std::unique_lock lock(mutex_);
     while (!is_left_) {
       asked_.wait(lock, [this] { return is_left_ || state_ == State::Asked; });
       if (state_ != State::Asked) break;
       lock.unlock();
-      const size_t got = read_memory(pid_, address_, bytes_);
+      for (MemoryRange& own : own_) own.got_bytes = read_memory(pid_, own.address, own.out);
       lock.lock();
-      got_ = got;
       state_ = State::Waiting;
       hand_over(answered_, lock);
     }
@@ -133,9 +145,8 @@ class ProcessMemoryReader::Worker {
   State state_ = State::Waiting;
   bool is_left_ = false;
   pid_t pid_ = 0;
-  uint64_t address_ = 0;
+  std::vector<MemoryRange> own_;
   std::vector<std::byte> bytes_;
-  size_t got_ = 0;
 };
 
 ProcessMemoryReader::ProcessMemoryReader() = default;
@@ -144,23 +155,21 @@ ProcessMemoryReader::~ProcessMemoryReader() {
   if (worker_ != nullptr) worker_->leave();
 }
 
-size_t ProcessMemoryReader::read(pid_t pid, uint64_t address, std::span<std::byte> out) {
-  const uint64_t begin_ns = monotonic_ns();
-  if (!patience_.is_enough_for(kLongestWait_ns, begin_ns) || !may_read(pid)) {
-    ++reads_given_up_;
-    return 0;
-  }
-  if (worker_ == nullptr) worker_ = Worker::start();
-  if (worker_ == nullptr) {
-    ++reads_given_up_;
-    return 0;
-  }
-  const std::optional<size_t> got = worker_->read(pid, address, out, kLongestWait_ns);
-  patience_.spend(monotonic_ns() - begin_ns);
-  if (got) return *got;
+void ProcessMemoryReader::read(pid_t pid, std::span<MemoryRange> ranges) {
+  if (try_to_read(pid, ranges)) return;
+  for (MemoryRange& range : ranges) range.got_bytes = 0;
   ++reads_given_up_;
-  late_.push_back({pid, std::exchange(worker_, nullptr)});
-  return 0;
+}
+
+bool ProcessMemoryReader::try_to_read(pid_t pid, std::span<MemoryRange> ranges) {
+  const uint64_t begin_ns = monotonic_ns();
+  if (!patience_.is_enough_for(kLongestWait_ns, begin_ns) || !may_read(pid)) return false;
+  if (worker_ == nullptr) worker_ = Worker::start();
+  if (worker_ == nullptr) return false;
+  const bool is_read = worker_->read(pid, ranges, kLongestWait_ns);
+  patience_.spend(monotonic_ns() - begin_ns);
+  if (!is_read) late_.push_back({pid, std::exchange(worker_, nullptr)});
+  return is_read;
 }
 
 bool ProcessMemoryReader::may_read(pid_t pid) {

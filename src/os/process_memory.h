@@ -19,6 +19,13 @@ namespace sentry_prof::os {
 // that process would: for ever, if nobody brings them.
 size_t read_memory(pid_t pid, uint64_t address, std::span<std::byte> out);
 
+// One of the ranges that are read in one go.
+struct MemoryRange {
+  uint64_t address = 0;
+  std::span<std::byte> out;
+  size_t got_bytes = 0;  // from the first on
+};
+
 // The same without waiting: on a thread of its own, which is left behind where a page does not come
 // (userfaultfd(2), a file of a server that is gone). Nothing but the reader's own end wakes a
 // thread that waits so. One thread at a time may call.
@@ -37,9 +44,10 @@ class ProcessMemoryReader {
   ProcessMemoryReader& operator=(const ProcessMemoryReader&) = delete;
   ~ProcessMemoryReader();
 
-  // As read_memory(). 0 also if it takes too long, and as long as an earlier read of that process
-  // has not come back.
-  size_t read(pid_t pid, uint64_t address, std::span<std::byte> out);
+  // As read_memory(), one range after the other: a turn of the thread takes longer than a page.
+  // Nothing also if it takes too long, and as long as an earlier read of that process has not come
+  // back.
+  void read(pid_t pid, std::span<MemoryRange> ranges);
 
   // Reads that took too long, and those that were not tried therefore, or for want of a thread.
   uint64_t reads_given_up() const { return reads_given_up_; }
@@ -52,6 +60,7 @@ class ProcessMemoryReader {
   };
 
   bool may_read(pid_t pid);
+  bool try_to_read(pid_t pid, std::span<MemoryRange> ranges);
 
   std::shared_ptr<Worker> worker_;  // null: none is needed so far, or it was left behind
   std::vector<Late> late_;

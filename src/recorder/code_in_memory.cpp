@@ -45,7 +45,9 @@ bool CodeInMemory::is_fresh(const Page& page) const {
 
 std::unique_ptr<CodeInMemory::Page> CodeInMemory::read_page(uint64_t begin) const {
   auto page = std::make_unique<Page>(Page{program_, begin, time_ns_, 0, {}});
-  page->size_bytes = read_({program_.pid, time_ns_, {begin}}, page->bytes).size_bytes;
+  os::MemoryRange range{begin, page->bytes};
+  read_({program_.pid, time_ns_}, std::span(&range, 1));
+  page->size_bytes = range.got_bytes;
   return page;
 }
 

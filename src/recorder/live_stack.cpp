@@ -1,6 +1,7 @@
 #include "recorder/live_stack.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace sentry_prof::recorder {
@@ -43,7 +44,27 @@ bool LiveStack::begin(const CutCopy& copy, std::span<const unwind::WalkStep> ste
     const bool is_outer = word.address >= outer_half && outer_words_.size() < kMaxOuterWords;
     if (is_outer) outer_words_.push_back(word);
   }
+  place_words();
   return read_ != nullptr;
+}
+
+// Each look at them would be a turn of the reader's thread: they are read with each piece, behind
+// it, so that they tell of it.
+void LiveStack::place_words() {
+  words_read_bytes_ = 0;
+  words_size_bytes_ = 0;
+  uint64_t begin = UINT64_MAX;
+  uint64_t end = 0;
+  for (const auto& words : {std::span(different_words_), std::span(outer_words_)}) {
+    for (const unwind::SeenWord& word : words) {
+      begin = std::min(begin, word.address);
+      end = std::max(end, word.address + sizeof(uint64_t));
+    }
+  }
+  if (begin >= end || end - begin > kMaxWordDistance_bytes) return;
+  words_begin_ = {begin};
+  words_size_bytes_ = static_cast<size_t>(end - begin);
+  words_now_.resize(words_size_bytes_);
 }
 
 bool LiveStack::still_stands() {
@@ -54,6 +75,10 @@ bool LiveStack::may_stand() { return are_in_place(outer_words_); }
 
 // Words that are near to each other are read at once.
 bool LiveStack::are_in_place(std::span<const unwind::SeenWord> words) {
+  if (words_read_bytes_ > 0) {
+    const unwind::StackSnapshot now(words_begin_, std::span(words_now_).first(words_read_bytes_));
+    return std::ranges::all_of(words, [&](const auto& word) { return word.is_still_in(now); });
+  }
   while (!words.empty()) {
     const uint64_t last = words[0].address;  // outermost first: mostly the highest
     const auto is_far = [last](const unwind::SeenWord& word) {
@@ -70,9 +95,10 @@ bool LiveStack::are_in_place(std::span<const unwind::SeenWord> words) {
 // `words[0]` is the highest.
 bool LiveStack::are_near_in_place(std::span<const unwind::SeenWord> words) {
   const uint64_t begin = std::ranges::min(words, {}, &unwind::SeenWord::address).address;
-  words_now_.resize(static_cast<size_t>(words[0].address - begin) + sizeof(uint64_t));
-  const MemoryRead read = read_({copy_.pid, copy_.time_ns, {begin}}, words_now_);
-  const unwind::StackSnapshot now({begin}, std::span(words_now_).first(read.size_bytes));
+  near_words_now_.resize(static_cast<size_t>(words[0].address - begin) + sizeof(uint64_t));
+  os::MemoryRange range{begin, near_words_now_};
+  read_({copy_.pid, copy_.time_ns}, std::span(&range, 1));
+  const unwind::StackSnapshot now({begin}, range.out.first(range.got_bytes));
   return std::ranges::all_of(words, [&](const auto& word) { return word.is_still_in(now); });
 }
 
@@ -88,10 +114,15 @@ bool LiveStack::grow(RuntimeAddress missing) {
     buffer_.resize(size_bytes_ + asked);
     place_pieces();
   }
-  const auto [got, time_ns] =
-      read_({copy_.pid, copy_.time_ns, begin}, std::span(buffer_).subspan(size_bytes_, asked));
+  std::array<os::MemoryRange, 2> ranges{
+      {{begin.value, std::span(buffer_).subspan(size_bytes_, asked)},
+       {words_begin_.value, std::span(words_now_).first(words_size_bytes_)}}};
+  const uint64_t time_ns =
+      read_({copy_.pid, copy_.time_ns}, std::span(ranges).first(words_size_bytes_ > 0 ? 2 : 1));
+  const size_t got = ranges[0].got_bytes;
   budget_bytes_ += asked - got;
   if (got == 0) return false;
+  words_read_bytes_ = ranges[1].got_bytes;
   read_time_ns_ = time_ns;
   size_bytes_ += got;
   if (goes_on) pieces_.pop_back();

@@ -54,6 +54,7 @@ class LiveStack {
 
   bool are_in_place(std::span<const unwind::SeenWord> words);
   bool are_near_in_place(std::span<const unwind::SeenWord> words);
+  void place_words();
   bool spend(size_t bytes);
   RuntimeAddress begin_of_next(RuntimeAddress missing) const;
   void place_pieces();
@@ -63,7 +64,13 @@ class LiveStack {
   std::vector<unwind::SeenWord> different_words_;  // return addresses, outermost first
   std::vector<unwind::SeenWord> outer_words_;
   uint64_t read_time_ns_ = 0;
+  std::vector<std::byte> near_words_now_;
+  // All words that may be looked at, if they are near to each other, as they were behind the last
+  // piece.
   std::vector<std::byte> words_now_;
+  RuntimeAddress words_begin_;
+  size_t words_size_bytes_ = 0;  // 0: they are not near
+  size_t words_read_bytes_ = 0;
   std::vector<std::byte> buffer_;
   size_t size_bytes_ = 0;
   std::vector<Piece> pieces_;  // in buffer_, one behind the other

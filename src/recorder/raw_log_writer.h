@@ -2,10 +2,12 @@
 #pragma once
 
 #include "os/file.h"
+#include "os/process_memory.h"
 #include "recorder/raw_log.h"
 
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 namespace sentry_prof::recorder {
@@ -28,8 +30,11 @@ class RawLogWriter final : public sampling::RecordTap {
   void on_reread(const Result<target::ProcessSnapshot>& snapshot) {
     add(RawEntry::Reread, encode(snapshot));
   }
-  void on_memory(uint64_t time_ns, uint64_t address, Bytes bytes) {
-    add(RawEntry::LiveMemory, encode_memory(time_ns, address, bytes));
+  void on_memory(uint64_t time_ns, std::span<const os::MemoryRange> ranges) {
+    for (const os::MemoryRange& range : ranges) {
+      add(RawEntry::LiveMemory,
+          encode_memory(time_ns, range.address, range.out.first(range.got_bytes)));
+    }
   }
   void on_end(const RawEnd& end) { add(RawEntry::End, encode(end)); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/address.h"
+#include "os/process_memory.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,13 +15,8 @@ namespace sentry_prof::recorder {
 struct MemoryRequest {
   uint32_t pid = 0;
   uint64_t sample_time_ns = 0;
-  RuntimeAddress address;
 };
-// How many bytes from the first on could be read, none if it is too late; and when that was done.
-struct MemoryRead {
-  size_t size_bytes = 0;
-  uint64_t time_ns = 0;
-};
-using ReadMemory = std::function<MemoryRead(const MemoryRequest&, std::span<std::byte>)>;
+// Fills the ranges, one after the other; nothing of them if it is too late. When that was done.
+using ReadMemory = std::function<uint64_t(const MemoryRequest&, std::span<os::MemoryRange>)>;
 
 }  // namespace sentry_prof::recorder

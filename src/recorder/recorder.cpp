@@ -221,13 +221,12 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   };
   os::ProcessMemoryReader memory;
   options.read_memory = [&memory, raw_log = options_.raw_log](
-                            const MemoryRequest& request, std::span<std::byte> out) -> MemoryRead {
+                            const MemoryRequest& request, std::span<os::MemoryRange> ranges) {
     const bool is_late = os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns;
-    const auto pid = static_cast<pid_t>(request.pid);
-    const size_t got = is_late ? 0 : memory.read(pid, request.address.value, out);
+    if (!is_late) memory.read(static_cast<pid_t>(request.pid), ranges);
     const uint64_t now_ns = os::monotonic_ns();
-    if (raw_log != nullptr) raw_log->on_memory(now_ns, request.address.value, out.first(got));
-    return {got, now_ns};
+    if (raw_log != nullptr) raw_log->on_memory(now_ns, ranges);
+    return now_ns;
   };
   if (options_.raw_log != nullptr) log_session(main_pid);
   Recording recording(std::move(options), run.processes, run.images, *run.finisher, begin_ns_);

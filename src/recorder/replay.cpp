@@ -110,21 +110,23 @@ class Player {
       return current_ != nullptr && current_->snapshot ? last_time_ns_ : UINT64_MAX;
     };
     options.reread_process = [this](uint32_t) { return log_.snapshots[*current_->snapshot]; };
-    options.read_memory = [this](const MemoryRequest& request, std::span<std::byte> out) {
-      return read_memory(request.address, out);
+    options.read_memory = [this](const MemoryRequest&, std::span<os::MemoryRange> ranges) {
+      uint64_t time_ns = 0;
+      for (os::MemoryRange& range : ranges) time_ns = std::max(time_ns, read_memory(range));
+      return time_ns;
     };
     return options;
   }
 
-  // Memory that was read, in the order of reading.
-  MemoryRead read_memory(RuntimeAddress address, std::span<std::byte> out) {
-    if (current_ == nullptr || next_memory_ >= current_->memory.size()) return {};
+  // Memory that was read, in the order of reading; when that was.
+  uint64_t read_memory(os::MemoryRange& range) {
+    if (current_ == nullptr || next_memory_ >= current_->memory.size()) return 0;
     const RawMemory& memory = current_->memory[next_memory_];
-    if (memory.address != address.value) return {};
+    if (memory.address != range.address) return 0;
     ++next_memory_;
-    const size_t count = std::min(out.size(), memory.bytes.size());
-    std::copy_n(memory.bytes.begin(), count, out.begin());
-    return {count, memory.time_ns};
+    range.got_bytes = std::min(range.out.size(), memory.bytes.size());
+    std::copy_n(memory.bytes.begin(), range.got_bytes, range.out.begin());
+    return memory.time_ns;
   }
 
   void play(const RawStep& step, StoredRun& run) {

@@ -62,6 +62,12 @@ class LatePage {
   bool is_late_ = false;
 };
 
+size_t read_one(os::ProcessMemoryReader& reader, uint64_t address, std::span<std::byte> out) {
+  os::MemoryRange range{address, out};
+  reader.read(::getpid(), std::span(&range, 1));
+  return range.got_bytes;
+}
+
 }  // namespace
 
 TEST_CASE("Memory of a process is read up to where it cannot be") {
@@ -96,12 +102,12 @@ TEST_CASE("A reader reads as far as there is memory") {
   // Again where the machine is so busy that the reader's thread does not run in time.
   size_t got = 0;
   for (int i = 0; i < 100 && got == 0; ++i) {
-    got = reader.read(::getpid(), mapping.address() + 100, out);
+    got = read_one(reader, mapping.address() + 100, out);
     if (got == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   CHECK(got == 2 * kPage - 100);
   CHECK(out[2 * kPage - 101] == std::byte{7});
-  CHECK(reader.read(::getpid(), mapping.address() + 2 * kPage, out) == 0);
+  CHECK(read_one(reader, mapping.address() + 2 * kPage, out) == 0);
 }
 
 TEST_CASE("A reader does not wait for a page that does not come, but reads again once it has") {
@@ -114,16 +120,16 @@ TEST_CASE("A reader does not wait for a page that does not come, but reads again
   os::ProcessMemoryReader reader;
   std::vector<std::byte> out(8);
   const uint64_t begin_ns = os::monotonic_ns();
-  CHECK(reader.read(::getpid(), page.address(), out) == 0);
+  CHECK(read_one(reader, page.address(), out) == 0);
   CHECK(os::monotonic_ns() - begin_ns >= os::ProcessMemoryReader::kLongestWait_ns);
   CHECK(reader.reads_given_up() == 1);
-  CHECK(reader.read(::getpid(), mapping.address(), out) == 0);  // of that process nothing
+  CHECK(read_one(reader, mapping.address(), out) == 0);  // of that process nothing
   CHECK(reader.reads_given_up() == 2);
   page.come();
   size_t got = 0;
   for (int i = 0; i < 1000 && got == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    got = reader.read(::getpid(), page.address(), out);
+    got = read_one(reader, page.address(), out);
   }
   CHECK(got == out.size());
 }

@@ -17,13 +17,15 @@ constexpr uint32_t kProcess = 100;
 
 // Processes' memory, a page filled with one byte each.
 struct Memory {
-  CodeInMemory code{[this](const MemoryRequest& request, std::span<std::byte> out) -> MemoryRead {
+  CodeInMemory code{[this](const MemoryRequest& request, std::span<os::MemoryRange> ranges) {
     ++reads;
     last_pid = request.pid;
-    const auto page = pages.find(request.address.value);
-    if (page == pages.end()) return {};
-    std::fill(out.begin(), out.end(), std::byte{page->second});
-    return {out.size(), request.sample_time_ns};
+    REQUIRE(ranges.size() == 1);
+    const auto page = pages.find(ranges[0].address);
+    if (page == pages.end()) return request.sample_time_ns;
+    std::ranges::fill(ranges[0].out, std::byte{page->second});
+    ranges[0].got_bytes = ranges[0].out.size();
+    return request.sample_time_ns;
   }};
   unwind::ModuleMap modules;
   std::map<uint64_t, uint8_t> pages;

@@ -32,13 +32,17 @@ struct FakeProcess {
   }
 
   ReadMemory reader() {
-    return [this](const MemoryRequest& request, std::span<std::byte> out) -> MemoryRead {
-      const uint64_t offset = request.address.value - kStackBegin;
-      if (offset >= memory.size()) return {};
-      const size_t count = std::min<size_t>(out.size(), memory.size() - offset);
-      std::copy_n(memory.begin() + static_cast<std::ptrdiff_t>(offset), count, out.begin());
-      return {count, ++now_ns};
+    return [this](const MemoryRequest&, std::span<os::MemoryRange> ranges) {
+      for (os::MemoryRange& range : ranges) read(range);
+      return ++now_ns;
     };
+  }
+  void read(os::MemoryRange& range) const {
+    const uint64_t offset = range.address - kStackBegin;
+    if (offset >= memory.size()) return;
+    range.got_bytes = std::min<size_t>(range.out.size(), memory.size() - offset);
+    std::copy_n(memory.begin() + static_cast<std::ptrdiff_t>(offset), range.got_bytes,
+                range.out.begin());
   }
 
   CutCopy copy_at(uint64_t time_ns) const {
@@ -123,6 +127,22 @@ TEST_CASE("A stack stands as long as the last return addresses of the copy do") 
   CHECK(stack.still_stands());
 }
 
+TEST_CASE("Reading on looks at the last return addresses in the same turn, behind the piece") {
+  FakeProcess process(kStackBegin + 300'000);
+  LiveStack stack(process.reader());
+  const bool is_changed = GENERATE(false, true);
+  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
+  if (is_changed) process.change(kFrames - 1);
+  REQUIRE(stack.grow({kCopyEnd}));
+  process.change(kFrames - 1);  // later, which says nothing of the piece
+  CHECK(stack.still_stands() == !is_changed);
+  CHECK(stack.may_stand() == !is_changed);
+  CHECK(process.now_ns == 1);
+  REQUIRE(stack.grow(end_of(stack)));
+  CHECK(stack.still_stands() == is_changed);
+  CHECK(process.now_ns == 2);
+}
+
 TEST_CASE("Return addresses far from each other, as on two stacks, are looked at as well") {
   constexpr size_t kMoved = 15;  // of the frames that are compared, with others on either side
   constexpr uint64_t kElsewhere = kStackBegin + 0x20000;
@@ -178,7 +198,7 @@ TEST_CASE("With fewer frames in the copy nothing shows that the stack still stan
 
 TEST_CASE("A process that cannot be read has no live stack") {
   const FakeProcess process(kStackBegin + 300'000);
-  LiveStack ended([](const MemoryRequest&, std::span<std::byte>) { return MemoryRead{}; });
+  LiveStack ended([](const MemoryRequest&, std::span<os::MemoryRange>) { return uint64_t{1}; });
   REQUIRE(ended.begin(process.copy_at(kNsPerSecond), process.steps));
   CHECK_FALSE(ended.grow({kCopyEnd}));
   CHECK_FALSE(ended.still_stands());

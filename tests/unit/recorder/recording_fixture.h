@@ -61,8 +61,9 @@ struct RecordingFixture {
     options.register_mask = kRegisterMask;
     options.main_pid = kPid;
     if (can_read) {
-      options.read_memory = [this](const MemoryRequest& request, std::span<std::byte> out) {
-        return read_live(request.address.value, out);
+      options.read_memory = [this](const MemoryRequest&, std::span<os::MemoryRange> ranges) {
+        for (os::MemoryRange& range : ranges) read_live(range);
+        return read_time_ns;
       };
     }
     options.reread_process = [this](uint32_t pid) -> Result<target::ProcessSnapshot> {
@@ -165,14 +166,14 @@ struct RecordingFixture {
   void change_inner_half() { live_words[2 * 4 + 1] = kCode + 0x180; }
   void change_copied_part() { live_words[2 * kCopiedRecords - 1] = kCode + 0x180; }
 
-  MemoryRead read_live(uint64_t address, std::span<std::byte> out) const {
-    const bool is_code = address == kCode;
+  void read_live(os::MemoryRange& range) const {
+    const bool is_code = range.address == kCode;
     const Bytes bytes = is_code ? Bytes(live_code) : std::as_bytes(std::span(live_words));
-    const uint64_t offset = is_code ? 0 : address - kStack;
-    if (offset >= bytes.size()) return {};
-    const size_t count = std::min<size_t>(out.size(), bytes.size() - offset);
-    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), count, out.begin());
-    return {count, read_time_ns};
+    const uint64_t offset = is_code ? 0 : range.address - kStack;
+    if (offset >= bytes.size()) return;
+    range.got_bytes = std::min<size_t>(range.out.size(), bytes.size() - offset);
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(offset), range.got_bytes,
+                range.out.begin());
   }
 
   // kCode + 8 goes on with `add $8, %rsp; ret`, and a call ends at kCode + 0x100.

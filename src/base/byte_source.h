@@ -17,6 +17,8 @@ class ByteSource {
   virtual uint64_t size_bytes() const = 0;
   // Fills all of `out` from `offset`, or returns false (past the end, truncated meanwhile, I/O error).
   [[nodiscard]] virtual bool read_at(uint64_t offset, std::span<std::byte> out) const = 0;
+  // Whether a read failed because nobody answered in time: the file opened anew may be read.
+  virtual bool was_silent() const { return false; }
 };
 
 class MemoryByteSource final : public ByteSource {

@@ -153,6 +153,7 @@ int record_attached(const RecordOptions& options, const TargetFiles& files,
       std::all_of(options.pids.begin(), options.pids.end(), os::is_stopped);
   const RecordEnd end = leave(options, *run, **outputs, signals, true);
   if (!end.is_written) return kInputOutput;
+  files->end();  // dying leaves nobody to wait for its processes
   if (run->reason == recorder::StopReason::Signal) os::die_by_signal(run->signal);
   if (end.taken) os::die_by_signal(end.taken->number);
   if (end.sent.exit_code != kDone) return end.sent.exit_code;
@@ -218,6 +219,7 @@ int record_launched(const RecordOptions& options, const TargetFiles& files,
     return kOwnFailure;
   }
   run->figures.ran_as_root = ::geteuid() == 0;
+  files->end();
   const bool is_written = leave_launched(options, *run, **outputs, *child, signals);
   const auto status = live.recorder.wait_for_end_of(*child);
   if (!is_written || !status) return kOwnFailure;

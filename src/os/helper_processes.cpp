@@ -1,7 +1,10 @@
 #include "os/helper_processes.h"
 
+#include "base/time_units.h"
 #include "os/clock.h"
 #include "os/errors.h"
+#include "os/limits.h"
+#include "os/memory_privacy.h"
 #include "os/priority.h"
 #include "os/process.h"
 
@@ -14,6 +17,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -22,6 +26,9 @@
 namespace sentry_prof::os {
 
 namespace {
+
+// As many as a program may have libraries on such a file system.
+constexpr uint64_t kFilesOfHelper = 65'536;
 
 // Helpers that are not late end as soon as nobody can ask them.
 constexpr int kWaitForEnd_ms = 100;
@@ -52,9 +59,9 @@ bool send_message(int socket, Bytes bytes, int passed_fd) {
   return sent == static_cast<ssize_t>(bytes.size());
 }
 
-// Empty at the other side's end, or if there is none yet and `flags` has MSG_DONTWAIT (EAGAIN).
+// Empty at the other side's end; nothing if there is none yet and `flags` has MSG_DONTWAIT.
 // `buffer` has kMaxMessage_bytes, most of which are never touched.
-HelperProcesses::Answer receive_message(int socket, int flags, std::byte* buffer) {
+std::optional<HelperProcesses::Answer> receive_message(int socket, int flags, std::byte* buffer) {
   HelperProcesses::Answer result;
   iovec part{buffer, HelperProcesses::kMaxMessage_bytes};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
@@ -67,10 +74,11 @@ HelperProcesses::Answer receive_message(int socket, int flags, std::byte* buffer
   do {
     size = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
   } while (size < 0 && errno == EINTR);
+  if (size < 0 && errno == EAGAIN) return std::nullopt;
   result.bytes.assign(reinterpret_cast<const char*>(buffer),
                       static_cast<size_t>(std::max<ssize_t>(size, 0)));
   const cmsghdr* const header = size > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
-  if (header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+  if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
     int fd = -1;
     std::memcpy(&fd, CMSG_DATA(header), sizeof(fd));
     result.fd = Fd(fd);
@@ -100,26 +108,31 @@ void keep_only(const std::vector<Fd>& kept) {
   }
   close_from_to(next, ~0u);
   const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    ::dup2(nothing.get(), standard);
-  }
+  ::dup2(nothing.get(), STDIN_FILENO);
+  ::dup2(nothing.get(), STDOUT_FILENO);
+#ifndef __SANITIZE_ADDRESS__  // which reports there
+  ::dup2(nothing.get(), STDERR_FILENO);
+#endif
 }
 
 [[noreturn]] void help(const Fd& socket, const HelperProcesses::GiveAnswer& give_answer) {
   const auto buffer = make_buffer();
   for (;;) {
-    const HelperProcesses::Answer question = receive_message(socket.get(), 0, buffer.get());
-    if (question.bytes.empty()) ::_exit(0);
-    const HelperProcesses::Answer answer = give_answer(as_bytes(question.bytes));
+    const auto question = receive_message(socket.get(), 0, buffer.get());
+    if (!question || question->bytes.empty()) ::_exit(0);
+    const HelperProcesses::Answer answer = give_answer(as_bytes(question->bytes));
     if (!send_message(socket.get(), as_bytes(answer.bytes), answer.fd.get())) ::_exit(1);
   }
 }
 
 // Has one thread for ever, and so may fork: a process with more could leave a lock in the child
 // that nobody there holds. Each socket is for one helper, which begins with its first question.
-[[noreturn]] void spawn_helpers(std::vector<Fd> sockets,
+[[noreturn]] void spawn_helpers(const char* name, std::vector<Fd> sockets,
                                 const HelperProcesses::GiveAnswer& give_answer) {
+  ::prctl(PR_SET_NAME, name);  // else who looks for us to send us a signal might find these
+  make_memory_private();
   keep_only(sockets);
+  raise_open_file_limit(kFilesOfHelper);
   const RaisedPriority priority;
   while (!sockets.empty()) {
     std::vector<pollfd> entries;
@@ -142,7 +155,8 @@ void keep_only(const std::vector<Fd>& kept) {
 
 }  // namespace
 
-Result<std::unique_ptr<HelperProcesses>> HelperProcesses::start(GiveAnswer give_answer) {
+Result<std::unique_ptr<HelperProcesses>> HelperProcesses::start(const char* name,
+                                                                GiveAnswer give_answer) {
   std::unique_ptr<HelperProcesses> helpers(new HelperProcesses());
   std::vector<Fd> theirs;
   for (Helper& helper : helpers->helpers_) {
@@ -165,20 +179,22 @@ Result<std::unique_ptr<HelperProcesses>> HelperProcesses::start(GiveAnswer give_
                             "(ulimit -u, TasksMax= of a service)",
                             describe_errno(error_number)));
   }
-  if (pid == 0) spawn_helpers(std::move(theirs), give_answer);
+  if (pid == 0) spawn_helpers(name, std::move(theirs), give_answer);
   helpers->spawner_ = pid;
   helpers->buffer_ = make_buffer();
   return helpers;
 }
 
-HelperProcesses::~HelperProcesses() {
-  for (Helper& helper : helpers_) helper.socket.reset();
+void HelperProcesses::end() {
+  const std::lock_guard lock(mutex_);
+  for (Helper& helper : helpers_) helper = {Fd(), State::Ended};
   if (spawner_ < 0) return;
-  const auto end = open_pidfd(spawner_);
+  const pid_t spawner = std::exchange(spawner_, -1);
+  const auto end = open_pidfd(spawner);
   if (!end) return;
   pollfd entry{end->get(), POLLIN, 0};
   ::poll(&entry, 1, kWaitForEnd_ms);
-  ::waitpid(spawner_, nullptr, WNOHANG);
+  ::waitpid(spawner, nullptr, WNOHANG);
 }
 
 uint64_t HelperProcesses::given_up() const {
@@ -214,9 +230,8 @@ std::optional<HelperProcesses::Answer> HelperProcesses::ask(size_t helper, Bytes
 void HelperProcesses::take_late_answers() {
   for (Helper& helper : helpers_) {
     if (helper.state != State::Late) continue;
-    if (!receive_message(helper.socket.get(), MSG_DONTWAIT, buffer_.get()).bytes.empty()) {
-      helper.state = State::Idle;
-    }
+    const auto answer = receive_message(helper.socket.get(), MSG_DONTWAIT, buffer_.get());
+    if (answer) helper.state = answer->bytes.empty() ? State::Ended : State::Idle;
   }
 }
 
@@ -250,13 +265,14 @@ std::optional<HelperProcesses::Answer> HelperProcesses::wait_for_answer(Helper& 
   do {
     const uint64_t now_ns = monotonic_ns();
     const uint64_t left_ns = deadline_ns - std::min(deadline_ns, now_ns);
-    const timespec left{0, static_cast<long>(left_ns)};
+    const timespec left{static_cast<time_t>(left_ns / kNsPerSecond),
+                        static_cast<long>(left_ns % kNsPerSecond)};
     ready = ::ppoll(&entry, 1, &left, nullptr);
   } while (ready < 0 && errno == EINTR);
   if (ready == 0) helper.state = State::Late;
   if (ready <= 0) return std::nullopt;
-  Answer answer = receive_message(helper.socket.get(), MSG_DONTWAIT, buffer_.get());
-  if (answer.bytes.empty()) return std::nullopt;
+  auto answer = receive_message(helper.socket.get(), MSG_DONTWAIT, buffer_.get());
+  if (!answer || answer->bytes.empty()) return std::nullopt;
   helper.state = State::Idle;
   return answer;
 }

@@ -35,25 +35,27 @@ class HelperProcesses {
   using GiveAnswer = std::function<Answer(Bytes question)>;
 
   static constexpr size_t kMostHelpers = 8;
-  // Of questions and answers. Sockets take twice as much (net.core.wmem_default).
+  // Of questions and answers. Sockets take twice as much by default (net.core.wmem_default).
   static constexpr size_t kMaxMessage_bytes = 96 << 10;
-  // A server on another continent answers in less; and a process that wakes up on a busy machine.
-  static constexpr uint64_t kLongestWait_ns = 500'000'000;
+  // Opening a file takes some turns of its server, which may be on another continent.
+  static constexpr uint64_t kLongestWait_ns = 1'000'000'000;
   static constexpr uint64_t kPatienceShare = 5;
-  static constexpr uint64_t kMostPatience_ns = 4 * kLongestWait_ns;
+  // More than all helpers can be late; and for a slow server to give 8 MB of unwind tables.
+  static constexpr uint64_t kMostPatience_ns = 10 * kLongestWait_ns;
   // What a question is about, in the asker's numbers: the file system. While a question about it
   // is not answered no other is asked.
   static constexpr uint64_t kNoSubject = 0;
 
-  // Forks, so it has to come before any thread is started. The helpers run before normal processes
-  // where that is permitted (RaisedPriority), and keep the signal mask. Errors of socketpair(2) and
-  // fork(2).
-  static Result<std::unique_ptr<HelperProcesses>> start(GiveAnswer give_answer);
+  // Forks, so it has to come before any thread is started. The helpers are called `name` (comm),
+  // keep the signal mask, have no memory that other processes of the user could read, and run
+  // before normal processes where that is permitted. Errors of socketpair(2) and fork(2).
+  static Result<std::unique_ptr<HelperProcesses>> start(const char* name, GiveAnswer give_answer);
   HelperProcesses(const HelperProcesses&) = delete;
   HelperProcesses& operator=(const HelperProcesses&) = delete;
-  // Helpers end with it. Waits for their ends, so that their CPU time is counted as ours, but not
-  // for one that is late.
-  ~HelperProcesses();
+  ~HelperProcesses() { end(); }
+  // The helpers end, and nothing is answered any more. Waits for their ends, so that who waits for
+  // us is told of their CPU time, too (wait4(2)), but not for one that is late.
+  void end();
 
   struct Answered {
     size_t helper = 0;

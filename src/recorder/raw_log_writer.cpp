@@ -23,6 +23,7 @@ class LoggedFile final : public ByteSource {
     for (uint64_t block = offset / kRawBlockBytes; block <= last; ++block) keep(block);
     return true;
   }
+  bool was_silent() const override { return inner_->was_silent(); }
 
  private:
   void keep(uint64_t block) const {

@@ -85,7 +85,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
     ++figures_.loss(Loss::DuringExec);
     return;
   }
-  if (stack.end == unwind::WalkEnd::UnmappedPc && reread_maps(sample.pid, time_ns)) {
+  if (ends_for_want_of_image(stack) && reread_maps(sample.pid, time_ns)) {
     stack = walk(time_ns, sample, modules);
   }
   if (stack.frames.empty()) {
@@ -147,6 +147,13 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
+}
+
+// In a place that no map shows, or in a file that nobody gave us when we asked.
+bool Recording::ends_for_want_of_image(const unwind::Walk& walk) const {
+  if (walk.end == unwind::WalkEnd::UnmappedPc) return true;
+  return !walk.is_complete() && !walk.frames.empty() &&
+         images_.is_unanswered(walk.frames.back().image);
 }
 
 // Not more often than a garbage pc deserves: the first time at once, then after ever longer times.

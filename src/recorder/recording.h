@@ -95,6 +95,7 @@ class Recording final : public sampling::EventSink {
   unwind::Walk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
                     const unwind::ModuleMap& modules);
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk);
+  bool ends_for_want_of_image(const unwind::Walk& walk) const;
   bool reread_maps(uint32_t pid, uint64_t time_ns);
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
   profile::FrameKey key_of(const unwind::WalkedFrame& frame, uint32_t pid,

@@ -118,9 +118,10 @@ std::string files_not_read(const RunFigures& figures) {
   const uint64_t count = figures.file_requests_given_up;
   if (count == 0) return "";
   return fmt::format(
-      "{} time{} a file of the target's could not be looked at in time: stacks may end in it, and "
-      "names be missing. Its file system did not answer (FUSE, NFS), or the machine is overloaded",
-      count, count == 1 ? "" : "s");
+      "{} request{} for files of the target's got no answer in time, or {} not made because others "
+      "had none: stacks may end in such files, and names be missing. Their file system does not "
+      "answer (FUSE, NFS), or is slow, or the machine is overloaded",
+      count, count == 1 ? "" : "s", count == 1 ? "was" : "were");
 }
 
 std::string state_forgotten(const RunFigures& figures) {

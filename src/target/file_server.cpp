@@ -24,17 +24,25 @@ constexpr uint32_t kExfatMagic = 0x2011bab0;
 constexpr uint32_t kJfsMagic = 0x3153464a;
 constexpr uint32_t kZfsMagic = 0x2fc12fc1;
 
-// Overlays are, too: what lies below one of a container is mostly of these. A network's below it
-// would keep us waiting.
-constexpr std::array<uint32_t, 18> kOwnFileSystems = {BTRFS_SUPER_MAGIC, EROFS_SUPER_MAGIC_V1,
-                                                      EXT4_SUPER_MAGIC,  F2FS_SUPER_MAGIC,
-                                                      HUGETLBFS_MAGIC,   ISOFS_SUPER_MAGIC,
-                                                      MSDOS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC,
-                                                      RAMFS_MAGIC,       REISERFS_SUPER_MAGIC,
-                                                      SQUASHFS_MAGIC,    TMPFS_MAGIC,
-                                                      UDF_SUPER_MAGIC,   XFS_SUPER_MAGIC,
-                                                      kBcachefsMagic,    kExfatMagic,
-                                                      kJfsMagic,         kZfsMagic};
+// Overlays are not: what lies below one may be any other (images of containers that are fetched
+// while they run). Block devices of a network's (nbd, iSCSI) are told by nothing here.
+constexpr std::array<uint32_t, 17> kOwnFileSystems = {BTRFS_SUPER_MAGIC,
+                                                      EROFS_SUPER_MAGIC_V1,
+                                                      EXT4_SUPER_MAGIC,
+                                                      F2FS_SUPER_MAGIC,
+                                                      HUGETLBFS_MAGIC,
+                                                      ISOFS_SUPER_MAGIC,
+                                                      MSDOS_SUPER_MAGIC,
+                                                      RAMFS_MAGIC,
+                                                      REISERFS_SUPER_MAGIC,
+                                                      SQUASHFS_MAGIC,
+                                                      TMPFS_MAGIC,
+                                                      UDF_SUPER_MAGIC,
+                                                      XFS_SUPER_MAGIC,
+                                                      kBcachefsMagic,
+                                                      kExfatMagic,
+                                                      kJfsMagic,
+                                                      kZfsMagic};
 
 // What make_proc_opener() gives of files.
 Result<std::shared_ptr<const os::FileByteSource>> as_file(

@@ -79,12 +79,19 @@ unwind::Module ImageStore::module_for(const MappingFacts& mapping) {
   return module;
 }
 
+bool ImageStore::is_unanswered(unwind::ImageId id) const {
+  if (id >= images_.size()) return false;
+  return unanswered_.contains(id) || images_[id]->has_lost_cfi();
+}
+
 ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
   const bool has_build_id = !mapping.build_id.empty();
   KnownFiles& known_files = has_build_id ? by_build_id_ : by_file_;
   const std::string key = has_build_id ? as_key(mapping.build_id) : file_key(mapping);
   const auto found = known_files.find(key);
-  if (found != known_files.end() && found->second.failed_attempts == 0) return found->second;
+  const bool is_settled = found != known_files.end() && found->second.failed_attempts == 0 &&
+                          !is_unanswered(found->second.image);
+  if (is_settled) return found->second;
   const bool have_room = images_.size() < kMaxImages && known_files.size() < kMaxImages &&
                          mapping.path.size() <= kMaxPaths_bytes - paths_bytes_;
   if (!have_room) {
@@ -107,7 +114,7 @@ ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known pre
     file = identify(mapping, opener_.open_by_path(mapping));
   }
   if (file) return add_file(mapping, std::move(*file));
-  const Known known = without_file(mapping, file.error().message, previous);
+  const Known known = without_file(mapping, file.error(), previous);
   const bool is_no_elf_file =
       file.error().code == ErrorCode::Malformed || file.error().code == ErrorCode::Unsupported;
   return is_no_elf_file ? Known{known.image, 0} : known;
@@ -118,8 +125,9 @@ Result<ImageStore::IdentifiedFile> ImageStore::identify(
     const MappingFacts& mapping, Result<std::shared_ptr<const ByteSource>> file) {
   if (!file) return tl::unexpected(std::move(file.error()));
   auto layout = elf::read_layout(**file);
+  elf::Identity identity = layout ? elf::read_identity(**file, *layout) : elf::Identity();
+  if ((*file)->was_silent()) return fail(ErrorCode::Io, "its file system does not answer");
   if (!layout) return tl::unexpected(std::move(layout.error()));
-  elf::Identity identity = elf::read_identity(**file, *layout);
   if (!mapping.build_id.empty() && mapping.build_id != identity.build_id) {
     return fail(ErrorCode::Gone, "the file was replaced since it was mapped");
   }
@@ -130,7 +138,9 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
   const std::string build_id = as_key(file.identity.build_id);
   if (!build_id.empty()) {
     const auto same = by_build_id_.find(build_id);
-    if (same != by_build_id_.end() && same->second.failed_attempts == 0) return same->second;
+    const bool is_there = same != by_build_id_.end() && same->second.failed_attempts == 0 &&
+                          !is_unanswered(same->second.image);
+    if (is_there) return same->second;
   }
   const auto bias =
       elf::bias_of_mapping(file.layout, mapping.begin, mapping.size_bytes, mapping.file_offset);
@@ -158,14 +168,18 @@ Result<std::shared_ptr<const ByteSource>> ImageStore::find_debug_file(const Mapp
   return std::move(file->bytes);
 }
 
-ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const std::string& reason,
+ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Error& error,
                                            Known previous) {
-  const auto attempts = static_cast<uint8_t>(previous.failed_attempts + 1);
+  // Who did not answer may do so at any time.
+  const bool is_unanswered = error.code == ErrorCode::Io;
+  const auto attempts = is_unanswered ? uint8_t{1}
+                                      : static_cast<uint8_t>(previous.failed_attempts + 1);
   Known known{previous.image, attempts >= kMaxOpenAttempts ? uint8_t{0} : attempts};
   // JIT code in a memory file is no image.
   if (kind_of_mapping(mapping.path) != MappingKind::File) return known;
-  note_problem(mapping.path, reason);
+  note_problem(mapping.path, error.message);
   if (known.image == unwind::kNoImage) known.image = add_known_by_name(mapping);
+  if (is_unanswered) unanswered_.insert(known.image);
   return known;
 }
 

@@ -57,6 +57,8 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   // its first mapping.
   uint64_t size_in_memory_bytes() const { return size_in_memory_bytes_; }
   bool is_known_by_name_only() const { return layout_.segments.empty(); }
+  // Recording thread only. Its CFI could not be read because nobody answered.
+  bool has_lost_cfi() const { return cfi_was_tried_ && cfi_ == nullptr && file_->was_silent(); }
 
   // Recording thread only: loads the CFI on first use.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
@@ -124,6 +126,10 @@ class ImageStore {
   unwind::Module module_for(const MappingFacts& mapping);
 
   std::shared_ptr<const LoadedImage> image(unwind::ImageId id) const;  // null if unknown
+
+  // Whether nobody answered when its file was opened, or its CFI read (ErrorCode::Io,
+  // ByteSource::was_silent()): module_for() its mapping tries again, as another image.
+  bool is_unanswered(unwind::ImageId id) const;
   size_t size() const { return images_.size(); }
 
   // Those whose debug sections or files gave a row that they themselves have not.
@@ -152,7 +158,7 @@ class ImageStore {
                                          Result<std::shared_ptr<const ByteSource>> file);
   Known add_file(const MappingFacts& mapping, IdentifiedFile file);
   Result<std::shared_ptr<const ByteSource>> find_debug_file(const MappingFacts& mapping);
-  Known without_file(const MappingFacts& mapping, const std::string& reason, Known previous);
+  Known without_file(const MappingFacts& mapping, const Error& error, Known previous);
   unwind::ImageId add_known_by_name(const MappingFacts& mapping);
   std::string display_path(const MappingFacts& mapping);
   void note_problem(const std::string& path, const std::string& reason);
@@ -165,6 +171,7 @@ class ImageStore {
   KnownFiles by_file_;
   std::vector<std::string> problems_;
   std::unordered_set<std::string> noted_problems_;
+  std::unordered_set<unwind::ImageId> unanswered_;  // of those known by name
 };
 
 }  // namespace sentry_prof::target

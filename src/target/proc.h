@@ -22,7 +22,8 @@ bool is_of_ended_process(const Error& error);
 // maps, threads and names of a process. A zombie leader's maps are read through a living thread.
 Result<ProcessSnapshot> read_process(int pid);
 
-// The opener of design decision "the target's files are hostile".
+// The opener of design decision "the target's files are hostile". May wait for ever: see
+// target_files.h.
 std::unique_ptr<ImageOpener> make_proc_opener();
 
 }  // namespace sentry_prof::target

@@ -62,18 +62,21 @@ os::Fd find_by_exe(const MappingFacts& mapping) {
   return found;
 }
 
-// Of a process that has ended: below our own root, where the file need not be the same, which the
-// build id tells, or another one that only looks so to a process in a container.
-Result<std::shared_ptr<const ByteSource>> open_named_file_of_ended(const MappingFacts& mapping) {
-  if (mapping.build_id.empty()) {
-    return fail(ErrorCode::Gone, "its process ended before the file could be opened");
-  }
+constexpr const char* kHasEnded = "its process ended before the file could be opened";
+constexpr const char* kIsRefused =
+    "it is looked for as its process's user, whom root may not become here (CAP_SETUID, "
+    "CAP_SETGID)";
+
+// Of a process that has ended, or whose user we cannot be: below our own root, where the file need
+// not be the same, which the build id tells, or another one that only looks so to a process in a
+// container. `why` it is not opened otherwise.
+Result<std::shared_ptr<const ByteSource>> open_proven_file(const MappingFacts& mapping,
+                                                           const char* why) {
+  if (mapping.build_id.empty()) return fail(ErrorCode::Gone, why);
   const os::Fd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const AsUserOf user(mapping.pid);  // root remains root: whose it was is not known any more
   const os::Fd found = find_below(root.get(), mapping.path, RESOLVE_CACHED);
-  if (!found.is_open()) {
-    return fail(ErrorCode::Gone, "its process ended before the file could be opened");
-  }
+  if (!found.is_open()) return fail(ErrorCode::Gone, why);
   return open_regular_file(found);
 }
 
@@ -82,11 +85,13 @@ Result<std::shared_ptr<const ByteSource>> open_named_file(const MappingFacts& ma
   if (!root.is_open()) {
     const int error_number = errno;
     const bool is_gone = error_number == ENOENT || error_number == ESRCH;
-    if (is_gone) return open_named_file_of_ended(mapping);
+    if (is_gone) return open_proven_file(mapping, kHasEnded);
     return os::fail_with_errno(error_number, "the root directory of its process");
   }
   const AsUserOf user(mapping.pid);
-  if (!user.is_known()) return open_named_file_of_ended(mapping);
+  if (!user.is_known()) {
+    return open_proven_file(mapping, user.is_refused() ? kIsRefused : kHasEnded);
+  }
   const os::Fd found = find_below(root.get(), mapping.path);
   if (!found.is_open()) return os::fail_with_errno(errno, "cannot be opened");
   if (!is_expected_file(found, mapping)) {

@@ -6,12 +6,13 @@
 #include "target/mapping_kind.h"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include <fcntl.h>
+#include <fmt/core.h>
 
 namespace sentry_prof::target {
 
@@ -24,15 +25,19 @@ tl::unexpected<Error> no_answer() {
               "its file system does not answer (FUSE, NFS), or the machine is overloaded");
 }
 
-// The file system that a question is about. Map records with build ids do not tell it: then files
-// of one directory are taken to lie on one.
-uint64_t subject_of(const MappingFacts& mapping) {
-  constexpr uint64_t kIsDevice = uint64_t{1} << 63;
+// The file system that a question is about. Map records with build ids do not tell it: then a
+// process's files of one directory are taken to lie on one. Of what else is asked for, each kind of
+// question counts as one.
+uint64_t subject_of(const FileRequest& request) {
+  const MappingFacts& mapping = request.mapping;
   const uint64_t device = uint64_t{mapping.device_major} << 32 | mapping.device_minor;
-  if (device != 0) return kIsDevice | device;
-  const std::string_view path = mapping.path;
-  const size_t directory_bytes = path.size() - base_name(path).size();
-  return std::hash<std::string_view>()(path.substr(0, directory_bytes)) & ~kIsDevice;
+  if (device != 0) return device;
+  const bool is_of_mapping = request.kind <= FileRequestKind::NameIsLiteral;
+  const std::string_view path = is_of_mapping ? std::string_view(mapping.path) : "";
+  const std::string_view directory = path.substr(0, path.size() - base_name(path).size());
+  constexpr uint64_t kIsNoDevice = uint64_t{1} << 63;
+  const uint64_t who = uint64_t{mapping.pid} << 8 | static_cast<uint8_t>(request.kind);
+  return kIsNoDevice | (std::hash<std::string_view>()(directory) ^ std::hash<uint64_t>()(who) << 1);
 }
 
 std::optional<FileReply> reply_in(os::HelperProcesses::Answer answer, os::Fd* passed) {
@@ -58,8 +63,7 @@ class FileOfHelper {
     request.size_bytes = static_cast<uint32_t>(std::min(size_bytes, kMaxFilePiece_bytes));
     const std::string question = to_message(std::move(request));
     auto answer = helpers_->ask(helper_, std::as_bytes(std::span(question)), subject_);
-    auto reply = answer ? reply_in(std::move(*answer), nullptr) : std::nullopt;
-    return reply && reply->is_yes ? std::move(reply) : std::nullopt;
+    return answer ? reply_in(std::move(*answer), nullptr) : std::nullopt;
   }
 
  private:
@@ -80,17 +84,21 @@ class BytesOfHelper final : public ByteSource {
     if (offset > size_bytes_ || out.size() > size_bytes_ - offset) return false;
     while (!out.empty()) {
       const auto reply = file_->ask(FileRequestKind::Read, offset, out.size());
-      if (!reply || reply->bytes.empty() || reply->bytes.size() > out.size()) return false;
+      if (!reply) was_silent_ = true;
+      if (!reply || !reply->is_yes || reply->bytes.empty() || reply->bytes.size() > out.size())
+        return false;
       std::ranges::copy(reply->bytes, out.begin());
       out = out.subspan(reply->bytes.size());
       offset += reply->bytes.size();
     }
     return true;
   }
+  bool was_silent() const override { return was_silent_; }
 
  private:
   std::shared_ptr<const FileOfHelper> file_;
   uint64_t size_bytes_;
+  mutable std::atomic<bool> was_silent_ = false;
 };
 
 // One of both.
@@ -102,7 +110,7 @@ struct OpenedFile {
 
 std::optional<FileReply> ask_any(const Helpers& helpers, FileRequest request,
                                  size_t* helper = nullptr, os::Fd* passed = nullptr) {
-  const uint64_t subject = subject_of(request.mapping);
+  const uint64_t subject = subject_of(request);
   const std::string question = to_message(std::move(request));
   auto answered = helpers->ask_any(std::as_bytes(std::span(question)), subject);
   if (!answered) return std::nullopt;
@@ -111,7 +119,7 @@ std::optional<FileReply> ask_any(const Helpers& helpers, FileRequest request,
 }
 
 Result<OpenedFile> open_file(const Helpers& helpers, FileRequest request) {
-  const uint64_t subject = subject_of(request.mapping);
+  const uint64_t subject = subject_of(request);
   OpenedFile opened;
   size_t helper = 0;
   auto reply = ask_any(helpers, std::move(request), &helper, &opened.passed);
@@ -163,8 +171,8 @@ class HelpedOpener final : public ImageOpener {
 
 Result<std::shared_ptr<TargetFiles>> TargetFiles::start(FileServer::MayPass may_pass) {
   const auto server = std::make_shared<FileServer>(may_pass);
-  auto helpers =
-      os::HelperProcesses::start([server](Bytes question) { return server->answer(question); });
+  auto helpers = os::HelperProcesses::start(
+      "sentry-prof-fs", [server](Bytes question) { return server->answer(question); });
   if (!helpers) return tl::unexpected(std::move(helpers.error()));
   return std::shared_ptr<TargetFiles>(new TargetFiles(std::move(*helpers)));
 }
@@ -177,11 +185,16 @@ Result<JitMap> TargetFiles::find_jit_map(uint32_t pid, uint64_t program_begin_ns
   FileRequest request{.kind = FileRequestKind::OpenJitMap, .mapping = {.pid = pid}};
   request.program_begin_ns = program_begin_ns;
   auto file = open_file(helpers_, std::move(request));
+  if (!file && file.error().code == ErrorCode::Io) {
+    return fail(ErrorCode::Io, fmt::format("the /tmp/perf-PID.map of process {} is not used: {}",
+                                           pid, file.error().message));
+  }
   if (!file) return tl::unexpected(std::move(file.error()));
   if (!file->of_helper) return jit_map_of(std::move(file->passed));
   return [of_helper = file->of_helper]() -> std::shared_ptr<const ByteSource> {
     const auto reply = of_helper->ask(FileRequestKind::Size, 0, 0);
-    return reply ? std::make_shared<BytesOfHelper>(of_helper, reply->size_bytes) : nullptr;
+    const bool is_known = reply && reply->is_yes;
+    return is_known ? std::make_shared<BytesOfHelper>(of_helper, reply->size_bytes) : nullptr;
   };
 }
 

@@ -23,12 +23,16 @@ class TargetFiles {
   static Result<std::shared_ptr<TargetFiles>> start(
       FileServer::MayPass may_pass = is_read_without_asking);
 
-  // As make_proc_opener(). LimitExceeded also if few descriptors are left. Refers to this.
+  // As make_proc_opener(). LimitExceeded also if few descriptors are left.
   std::unique_ptr<ImageOpener> make_opener();
   // As open_jit_map().
   Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns);
   // As os::is_same_file(); false also if that takes too long.
   bool is_same_file(const std::string& path, const std::string& other);
+
+  // Ends the processes; what is asked from now on gets no answer. Part of the end of this and of
+  // all that it gave.
+  void end() { helpers_->end(); }
 
   // Requests that took too long, or were not made because others had.
   uint64_t requests_given_up() const { return helpers_->given_up(); }

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ HelperProcesses::Answer give_answer(const std::string& question, const std::stri
                                     unsigned& count) {
   if (question == "end") ::_exit(3);
   if (question == "wait") ::close(::open(door.c_str(), O_RDONLY));
+  if (question == "pid") return {std::to_string(::getpid()), os::Fd()};
   if (question == "open") return {"opened", os::Fd(::open("/proc/self/comm", O_RDONLY))};
   return {std::to_string(++count), os::Fd()};
 }
@@ -32,10 +34,11 @@ class Helpers {
  public:
   Helpers() {
     REQUIRE(::mkfifo(door_.c_str(), 0600) == 0);
-    auto started = HelperProcesses::start([door = door_, count = 0u](Bytes question) mutable {
-      return give_answer({reinterpret_cast<const char*>(question.data()), question.size()}, door,
-                         count);
-    });
+    auto started =
+        HelperProcesses::start("test-helper", [door = door_, count = 0u](Bytes question) mutable {
+          return give_answer({reinterpret_cast<const char*>(question.data()), question.size()},
+                             door, count);
+        });
     REQUIRE(started);
     helpers_ = std::move(*started);
   }
@@ -57,6 +60,7 @@ class Helpers {
   // Waits until a helper stands at the door.
   void open_door() const { ::close(::open(door_.c_str(), O_WRONLY)); }
   uint64_t given_up() const { return helpers_->given_up(); }
+  void end() { helpers_->end(); }
 
  private:
   test::ScratchDirectory directory_;
@@ -102,6 +106,29 @@ TEST_CASE("A helper that is late is left alone until it answers, and so is what 
   }
   CHECK(answer == "2");  // the late answer was the first, and is not taken for this one
   CHECK(helpers.ask_any("count", kSubject));
+}
+
+TEST_CASE("A late helper that is killed gives free what it was about") {
+  Helpers helpers;
+  const auto pid = helpers.ask_any("pid");
+  REQUIRE(pid);
+  CHECK_FALSE(helpers.ask_any("wait", kSubject));
+  CHECK(::kill(std::stoi(pid->answer.bytes), SIGKILL) == 0);
+  std::optional<HelperProcesses::Answered> next;
+  for (int i = 0; i < 1000 && !next; ++i) {
+    ::usleep(5000);
+    next = helpers.ask_any("count", kSubject);
+  }
+  REQUIRE(next);
+  CHECK(next->helper == 1);
+}
+
+TEST_CASE("Nothing is answered behind the end") {
+  Helpers helpers;
+  CHECK(helpers.ask_any("count"));
+  helpers.end();
+  CHECK_FALSE(helpers.ask_any("count"));
+  CHECK(helpers.answer_of(0, "count").empty());
 }
 
 TEST_CASE("A helper that has ended is not asked again") {

@@ -23,6 +23,7 @@ class FakeOpener final : public target::ImageOpener {
   }
   Result<std::shared_ptr<const ByteSource>> open_by_path(
       const target::MappingFacts& mapping) override {
+    if (silent.contains(mapping.path)) return fail(ErrorCode::Io, "does not answer");
     const auto found = files.find(mapping.path);
     if (found == files.end()) return fail(ErrorCode::NotFound, "no such file");
     return std::make_shared<MemoryByteSource>(found->second);
@@ -33,6 +34,7 @@ class FakeOpener final : public target::ImageOpener {
 
   std::map<std::string, std::vector<std::byte>> files;
   std::map<uint64_t, std::vector<std::byte>> files_in_place;  // by address, whatever their names
+  std::set<std::string> silent;  // paths of which nobody answers
   std::set<std::string> literal_names;
   std::vector<std::string> opened;
 };

@@ -166,6 +166,88 @@ TEST_CASE("ImageStore tries again to open a file, but not for ever") {
   }
 }
 
+TEST_CASE("ImageStore tries again to open a file that nobody gave, until somebody does") {
+  FakeOpener opener;
+  opener.files["/far/a.so"] = make_library(build_id_of(1));
+  opener.silent = {"/far/a.so"};
+  ImageStore images(opener);
+  const auto open = [&] { return images.module_for(code_of("/far/a.so", 0x1000'0000)).image; };
+  const unwind::ImageId nameless = open();
+  for (int i = 0; i < 20; ++i) CHECK(open() == nameless);
+  CHECK(images.is_unanswered(nameless));
+  opener.silent.clear();
+  const unwind::ImageId image = open();
+  CHECK(image != nameless);
+  CHECK_FALSE(images.is_unanswered(image));
+  CHECK(images.image(image)->identity().build_id == build_id_of(1));
+  opener.opened.clear();
+  CHECK(open() == image);
+  CHECK(opener.opened.empty());
+  CHECK(images.problems().size() == 1);
+}
+
+namespace {
+
+// A library whose server falls silent.
+class FarLibrary final : public ByteSource {
+ public:
+  FarLibrary(std::vector<std::byte> bytes, const bool& is_silent)
+      : bytes_(std::move(bytes)), is_silent_(is_silent) {}
+  uint64_t size_bytes() const override { return bytes_.size_bytes(); }
+  [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override {
+    was_silent_ |= is_silent_;
+    return !is_silent_ && bytes_.read_at(offset, out);
+  }
+  bool was_silent() const override { return was_silent_; }
+
+ private:
+  MemoryByteSource bytes_;
+  const bool& is_silent_;
+  mutable bool was_silent_ = false;
+};
+
+class FarOpener final : public target::ImageOpener {
+ public:
+  Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts&) override {
+    return std::make_shared<FarLibrary>(
+        make_library(build_id_of(1), std::vector<std::byte>(64, std::byte{1})), is_silent);
+  }
+  Result<std::shared_ptr<const ByteSource>> open_by_path(
+      const target::MappingFacts& mapping) override {
+    return open(mapping);
+  }
+
+  bool is_silent = false;
+};
+
+}  // namespace
+
+TEST_CASE("ImageStore opens a file anew whose server fell silent while it was read") {
+  FarOpener opener;
+  ImageStore images(opener);
+  const auto open = [&] { return images.module_for(code_of("/far/a.so", 0x1000'0000)); };
+  SECTION("when it was opened") {
+    opener.is_silent = true;
+    const Module nameless = open();
+    CHECK(nameless.cfi == nullptr);
+    CHECK(images.is_unanswered(nameless.image));
+    opener.is_silent = false;
+    CHECK(open().cfi != nullptr);
+  }
+  SECTION("when its unwind tables were wanted") {
+    const Module module = open();
+    CHECK_FALSE(images.is_unanswered(module.image));
+    opener.is_silent = true;
+    unwind::Row row;
+    CHECK(module.cfi->row_at({0x3000}, row) == unwind::RowStatus::NoCfi);
+    CHECK(images.is_unanswered(module.image));
+    opener.is_silent = false;
+    const Module again = open();
+    CHECK(again.image != module.image);
+    CHECK_FALSE(images.is_unanswered(again.image));
+  }
+}
+
 TEST_CASE("ImageStore keeps a name that ends in (deleted) if it is the file's own") {
   FakeOpener opener;
   opener.files["/opt/x (deleted)"] = make_library(build_id_of(1));

@@ -27,6 +27,19 @@ namespace sentry_prof::os {
 
 namespace {
 
+// AddressSanitizer writes what it finds to the standard error output.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kReportsErrorsOfItsOwn = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kReportsErrorsOfItsOwn = true;
+#else
+constexpr bool kReportsErrorsOfItsOwn = false;
+#endif
+#else
+constexpr bool kReportsErrorsOfItsOwn = false;
+#endif
+
 // As many as a program may have libraries on such a file system.
 constexpr uint64_t kFilesOfHelper = 65'536;
 
@@ -110,9 +123,7 @@ void keep_only(const std::vector<Fd>& kept) {
   const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(nothing.get(), STDIN_FILENO);
   ::dup2(nothing.get(), STDOUT_FILENO);
-#ifndef __SANITIZE_ADDRESS__  // which reports there
-  ::dup2(nothing.get(), STDERR_FILENO);
-#endif
+  if (!kReportsErrorsOfItsOwn) ::dup2(nothing.get(), STDERR_FILENO);
 }
 
 [[noreturn]] void help(const Fd& socket, const HelperProcesses::GiveAnswer& give_answer) {

@@ -61,13 +61,13 @@ std::string name_of_process(int pid, const std::string& executable) {
   return name.empty() ? "process" : printable_utf8(name);
 }
 
-using TargetFiles = std::shared_ptr<target::TargetFiles>;
+using SharedFiles = std::shared_ptr<target::TargetFiles>;
 
 // `main_executable` is empty where the recorder is to find out by itself; `raw_log` may be null.
 recorder::RecorderOptions recorder_options(const RecordOptions& options,
                                            const std::string& main_executable,
                                            recorder::RawLogWriter* raw_log,
-                                           const TargetFiles& files) {
+                                           const SharedFiles& files) {
   recorder::RecorderOptions result;
   result.duration_s = options.duration_s;
   result.chunk_ns =
@@ -93,7 +93,7 @@ sampling::SamplerOptions sampler_options(const RecordOptions& options) {
 // The recorder of running processes or of a command, and what it stands on.
 struct LiveRecorder {
   LiveRecorder(const RecordOptions& options, const std::string& main_executable, int command_pid,
-               RecordOutputs& outputs, const TargetFiles& files, const os::SignalSet& signals)
+               RecordOutputs& outputs, const SharedFiles& files, const os::SignalSet& signals)
       : sampler(sampling::make_perf_sampler(sampler_options(options), outputs.raw_log.get())),
         line(!options.is_quiet, command_pid),
         recorder(recorder_options(options, main_executable, outputs.raw_log.get(), files),
@@ -133,7 +133,7 @@ std::vector<int> those_that_live(const std::vector<int>& pids) {
   return living;
 }
 
-int record_attached(const RecordOptions& options, const TargetFiles& files,
+int record_attached(const RecordOptions& options, const SharedFiles& files,
                     const os::SignalSet& signals) {
   const std::string executable = executable_of(options.pids.front());
   const std::string path =
@@ -197,7 +197,7 @@ bool leave_launched(const RecordOptions& options, recorder::RunResult& run,
   return end.is_written && end.sent.is_safe;
 }
 
-int record_launched(const RecordOptions& options, const TargetFiles& files,
+int record_launched(const RecordOptions& options, const SharedFiles& files,
                     const os::SignalSet& signals) {
   auto child = target::LaunchedChild::start(options.command);
   if (!child) {

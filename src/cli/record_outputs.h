@@ -67,9 +67,8 @@ struct OutputFailure {
 };
 
 // `path` as resolve_output() gives it; `options` must outlive the outputs. `files` tells whether an
-// output is the program that is to be recorded. Behind the fork of a
-// command that is launched, before other threads run: see RecordUpload::start(). After a failure
-// nothing of it is left.
+// output is the program that is to be recorded. Behind the fork of a command that is launched,
+// before other threads run: see RecordUpload::start(). After a failure nothing of it is left.
 tl::expected<std::unique_ptr<RecordOutputs>, OutputFailure> open_outputs(
     const RecordOptions& options, const std::string& path, target::TargetFiles& files);
 

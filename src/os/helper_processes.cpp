@@ -249,7 +249,7 @@ void HelperProcesses::take_late_answers() {
 bool HelperProcesses::may_ask(const Helper& helper, uint64_t subject) const {
   return helper.state == State::Idle &&
          std::ranges::none_of(helpers_, [subject](const Helper& other) {
-           return other.state == State::Late && other.subject == subject && subject != kNoSubject;
+           return other.state == State::Late && other.subject == subject;
          });
 }
 

@@ -42,9 +42,6 @@ class HelperProcesses {
   static constexpr uint64_t kPatienceShare = 5;
   // More than all helpers can be late; and for a slow server to give 8 MB of unwind tables.
   static constexpr uint64_t kMostPatience_ns = 10 * kLongestWait_ns;
-  // What a question is about, in the asker's numbers: the file system. While a question about it
-  // is not answered no other is asked.
-  static constexpr uint64_t kNoSubject = 0;
 
   // Forks, so it has to come before any thread is started. The helpers are called `name` (comm),
   // keep the signal mask, have no memory that other processes of the user could read, and run
@@ -61,9 +58,10 @@ class HelperProcesses {
     size_t helper = 0;
     Answer answer;
   };
-  // Any thread; one at a time is answered. Nothing if it takes too long, if an earlier one about
-  // the same did and still has no answer, if we have waited too much already, and without a helper
-  // that is not late.
+  // Any thread; one at a time is answered. `subject`: what the question is about, in the asker's
+  // own numbers (a file system). Nothing if it takes too long, if an earlier one about the same did
+  // and still has no answer, if we have waited too much already, and without a helper that is not
+  // late.
   std::optional<Answered> ask_any(Bytes question, uint64_t subject);
   // The same, of the one that answered before.
   std::optional<Answer> ask(size_t helper, Bytes question, uint64_t subject);
@@ -76,7 +74,7 @@ class HelperProcesses {
   struct Helper {
     Fd socket;
     State state = State::Idle;
-    uint64_t subject = kNoSubject;  // of its last question
+    uint64_t subject = 0;  // of its last question
   };
 
   HelperProcesses() = default;

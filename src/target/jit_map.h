@@ -16,6 +16,7 @@ namespace sentry_prof::target {
 // be read. Holds the file open, so that it can be read when its process has ended. Any thread may
 // call.
 using JitMap = std::function<std::shared_ptr<const ByteSource>()>;
+// Of an open file.
 JitMap jit_map_of(os::Fd file);
 
 // Of a living process, with the pid of its own namespace, in the /tmp that it sees.

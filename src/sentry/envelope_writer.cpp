@@ -77,7 +77,7 @@ std::string span_id_from(std::string_view id) {
 }
 
 std::string transaction_of(const PayloadFacts& facts, const EnvelopeOptions& options) {
-  TransactionFacts transaction;
+  TransactionEvent transaction;
   transaction.event_id = facts.transaction_id;
   transaction.trace_id = facts.trace_id;
   transaction.span_id = span_id_from(facts.transaction_id);

@@ -198,7 +198,7 @@ Result<std::string> link_transaction(std::string_view transaction, const Profile
 
 std::string recording_transaction(const Session& session, uint64_t start_unix_ns,
                                   uint64_t end_unix_ns, const ProfilerLink& link) {
-  TransactionFacts transaction;
+  TransactionEvent transaction;
   transaction.event_id = random_uuid_v4().to_hex();
   transaction.trace_id = random_uuid_v4().to_hex();
   transaction.span_id = random_uuid_v4().to_hex().substr(0, 16);

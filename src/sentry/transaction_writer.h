@@ -7,7 +7,7 @@
 namespace sentry_prof::sentry {
 
 // Ids as 32 hex digits, the span's as 16. What is optional is left out if empty.
-struct TransactionFacts {
+struct TransactionEvent {
   std::string event_id, trace_id, span_id;
   std::string name, platform;
   std::string release, environment, dist;  // optional
@@ -17,6 +17,6 @@ struct TransactionFacts {
 };
 
 // Source: Sentry's documentation of the event payload and of transactions.
-std::string write_transaction(const TransactionFacts& facts);
+std::string write_transaction(const TransactionEvent& transaction);
 
 }  // namespace sentry_prof::sentry

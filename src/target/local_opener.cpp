@@ -18,7 +18,7 @@ namespace sentry_prof::target {
 
 namespace {
 
-using OpenedFile = Result<std::shared_ptr<const ByteSource>>;
+using OpenResult = Result<std::shared_ptr<const ByteSource>>;
 
 uint64_t to_unix_ns(const struct statx_timestamp& time) {
   return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond + time.tv_nsec;
@@ -44,7 +44,7 @@ class LocalOpener final : public ImageOpener {
  public:
   explicit LocalOpener(LocalFiles files) : files_(std::move(files)) {}
 
-  OpenedFile open(const MappingFacts& mapping) override {
+  OpenResult open(const MappingFacts& mapping) override {
     const MappingKind kind = kind_of_mapping(mapping.path);
     if (kind == MappingKind::Vdso) return open_vdso(mapping);
     if (kind != MappingKind::File || !mapping.path.starts_with('/')) {
@@ -57,7 +57,7 @@ class LocalOpener final : public ImageOpener {
   }
 
   // After another file was found in the mapping's place; or a debug file, which was never mapped.
-  OpenedFile open_by_path(const MappingFacts& mapping) override {
+  OpenResult open_by_path(const MappingFacts& mapping) override {
     if (is_debug_file(mapping)) return open_debug_file(mapping);
     const bool is_vdso = kind_of_mapping(mapping.path) == MappingKind::Vdso;
     if (auto copy = open_cached(mapping, is_vdso ? "vdso" : "elf")) return copy;
@@ -66,7 +66,7 @@ class LocalOpener final : public ImageOpener {
   }
 
  private:
-  OpenedFile open_vdso(const MappingFacts& mapping) const {
+  OpenResult open_vdso(const MappingFacts& mapping) const {
     if (mapping.build_id.empty()) {
       return fail(ErrorCode::NotFound, "no build id tells which kernel's it is");
     }
@@ -75,14 +75,14 @@ class LocalOpener final : public ImageOpener {
   }
 
   // perf's cache has some, too (perf buildid-cache --add).
-  OpenedFile open_debug_file(const MappingFacts& mapping) const {
+  OpenResult open_debug_file(const MappingFacts& mapping) const {
     auto file = open_named(mapping);
     if (file) return file;
     auto copy = open_cached(mapping, "debug");
     return copy ? std::move(copy) : std::move(file);
   }
 
-  OpenedFile open_named(const MappingFacts& mapping) const {
+  OpenResult open_named(const MappingFacts& mapping) const {
     const os::Fd found(::open(mapping.path.c_str(), O_PATH | O_CLOEXEC));
     if (!found.is_open()) return os::fail_with_errno(errno, "cannot be opened");
     if (mapping.build_id.empty()) {
@@ -111,7 +111,7 @@ class LocalOpener final : public ImageOpener {
     return {};
   }
 
-  OpenedFile open_cached(const MappingFacts& mapping, const char* name) const {
+  OpenResult open_cached(const MappingFacts& mapping, const char* name) const {
     const std::string id = to_hex(mapping.build_id);
     if (id.size() < 4 || files_.build_id_cache.empty()) {
       return fail(ErrorCode::NotFound, "has no copy in perf's cache");

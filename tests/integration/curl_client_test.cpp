@@ -6,6 +6,7 @@
 #include "sentry_server.h"
 #include "support/catch2.h"
 #include "test_certificates.h"
+#include "text_file.h"
 #include "upload/curl_failure.h"
 #include "upload/curl_library.h"
 

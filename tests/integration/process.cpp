@@ -22,7 +22,7 @@ int make_memory_file(const char* name) {
   return fd;
 }
 
-std::string contents_of(int fd) {
+std::string text_in(int fd) {
   std::string text;
   char buffer[65536];
   ssize_t count = 0;
@@ -144,8 +144,8 @@ bool BackgroundProcess::poll_end() {
 
 bool BackgroundProcess::is_running() { return !poll_end(); }
 
-std::string BackgroundProcess::standard_output() const { return contents_of(output_fd_); }
-std::string BackgroundProcess::standard_error() const { return contents_of(error_fd_); }
+std::string BackgroundProcess::standard_output() const { return text_in(output_fd_); }
+std::string BackgroundProcess::standard_error() const { return text_in(error_fd_); }
 
 bool BackgroundProcess::wait_for_output(std::string_view text, double time_out_s) {
   const auto is_there = [&] {

@@ -2,10 +2,10 @@
 #include "prerequisites.h"
 #include "recording.h"
 #include "support/catch2.h"
+#include "text_file.h"
 
 #include <algorithm>
 #include <cctype>
-#include <fstream>
 #include <random>
 
 using namespace sentry_prof::testing;
@@ -27,10 +27,6 @@ constexpr const char* kCxxSource = R"cpp(
     return sum;
   }
 )cpp";
-
-void write_text(const std::string& path, std::string_view text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
 
 // Bytes that xz cannot compress quickly.
 void write_random_bytes(const std::string& path, size_t size_bytes) {

@@ -2,24 +2,16 @@
 
 #include "support/catch2.h"
 #include "support/sentry_checker.h"
+#include "text_file.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 namespace sentry_prof::testing {
 
 namespace {
-
-std::string contents_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
 
 void require_sentry_takes(const LoadedProfile& profile) {
   INFO(profile.path);

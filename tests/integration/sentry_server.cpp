@@ -1,17 +1,11 @@
 #include "sentry_server.h"
 
+#include "text_file.h"
+
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 
 namespace sentry_prof::testing {
-
-std::string contents_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 SentryServer::SentryServer(const std::string& script, const std::string& certificate,
                            const std::string& key)

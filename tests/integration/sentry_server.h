@@ -42,7 +42,4 @@ class SentryServer {
   int port_ = 0;
 };
 
-// The whole file; empty if there is none.
-std::string contents_of(const std::string& path);
-
 }  // namespace sentry_prof::testing

@@ -4,12 +4,12 @@
 #include "sentry_server.h"
 #include "support/catch2.h"
 #include "test_certificates.h"
+#include "text_file.h"
 #include "upload_runs.h"
 
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>

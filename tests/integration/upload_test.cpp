@@ -6,6 +6,7 @@
 #include "sentry_server.h"
 #include "support/catch2.h"
 #include "temporary_directory.h"
+#include "text_file.h"
 #include "upload_runs.h"
 
 #include <algorithm>

@@ -6,6 +6,7 @@
 #include "support/catch2.h"
 #include "target_path.h"
 #include "temporary_directory.h"
+#include "text_file.h"
 
 #include <filesystem>
 #include <fstream>
@@ -45,8 +46,6 @@ std::string read_text(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
-
-void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
 CommandResult validate(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {sentry_prof_path(), "validate"});

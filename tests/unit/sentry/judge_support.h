@@ -2,6 +2,7 @@
 // of them.
 #pragma once
 
+#include "find_problem.h"
 #include "sentry/problem_list.h"
 #include "sentry/profile_facts.h"
 
@@ -20,12 +21,7 @@ struct Judged {
     for (const Problem& problem : report.problems) ids.emplace_back(problem.rule);
     return ids;
   }
-  const Problem* find(std::string_view rule) const {
-    for (const Problem& problem : report.problems) {
-      if (problem.rule == rule) return &problem;
-    }
-    return nullptr;
-  }
+  const Problem* find(std::string_view rule) const { return testing::find_problem(report, rule); }
   std::string pointer(std::string_view rule) const {
     const Problem* const problem = find(rule);
     return problem == nullptr ? "(not told)" : problem->pointer;

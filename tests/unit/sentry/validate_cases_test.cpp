@@ -2,6 +2,7 @@
 // them, but for those of sizes, which are made here.
 #include "validate_cases.h"
 
+#include "find_problem.h"
 #include "sentry/rules.h"
 #include "sentry_prof/validate.h"
 #include "support/catch2.h"
@@ -13,16 +14,11 @@
 namespace sentry_prof {
 namespace {
 
+using testing::find_problem;
 using testing::RuleCase;
 
 constexpr size_t kMiB = size_t{1} << 20;
 const std::set<std::string> kTestedHere = {"profile-size", "envelope-size", "envelope-item-size"};
-
-const Problem* find(const ValidationReport& report, std::string_view rule) {
-  const auto found = std::find_if(report.problems.begin(), report.problems.end(),
-                                  [&](const Problem& problem) { return problem.rule == rule; });
-  return found == report.problems.end() ? nullptr : &*found;
-}
 
 std::string listed(const ValidationReport& report) {
   std::string text;
@@ -67,8 +63,8 @@ TEST_CASE("Each rule is told where it is broken, at its place, and only there") 
     INFO("case of line " << rule_case.table_line << ", " << rule_case.rule << "\nbroken:\n"
                          << listed(broken) << "held:\n"
                          << listed(whole));
-    CHECK(find(whole, rule_case.rule) == nullptr);
-    const Problem* const problem = find(broken, rule_case.rule);
+    CHECK(find_problem(whole, rule_case.rule) == nullptr);
+    const Problem* const problem = find_problem(broken, rule_case.rule);
     CHECK(problem != nullptr);
     if (problem == nullptr) continue;
     CHECK(problem->pointer == rule_case.pointer);
@@ -105,15 +101,15 @@ TEST_CASE("Every rule has a case, and every case a rule") {
 // The rule is told of `broken` alone, with the server's answer.
 void check_size_rule(std::string_view rule, std::string& text, std::string_view answered) {
   INFO(rule);
-  CHECK(find(validate_for_server(text), rule) == nullptr);
+  CHECK(find_problem(validate_for_server(text), rule) == nullptr);
   text += ' ';
   const ValidationReport report = validate_for_server(text);
   INFO(listed(report));
-  CHECK(find(report, rule) != nullptr);
+  CHECK(find_problem(report, rule) != nullptr);
   CHECK(answer(report.relay) == answered);
   ValidateOptions options;
   options.has_size_limit = false;
-  CHECK(find(validate(text, options), rule) == nullptr);
+  CHECK(find_problem(validate(text, options), rule) == nullptr);
 }
 
 TEST_CASE("A profile of 50 MiB is judged by what is in it, a larger one by its size alone") {

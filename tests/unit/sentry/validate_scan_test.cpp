@@ -1,4 +1,5 @@
 // Reading a profile along the field tables.
+#include "find_problem.h"
 #include "sentry/problem_list.h"
 #include "sentry/profile_scan.h"
 #include "sentry_prof/validate.h"
@@ -12,14 +13,9 @@
 namespace sentry_prof {
 namespace {
 
+using testing::find_problem;
 using testing::read_test_file;
 using testing::with_first_replaced;
-
-const Problem* find(const ValidationReport& report, std::string_view rule) {
-  const auto found = std::find_if(report.problems.begin(), report.problems.end(),
-                                  [&](const Problem& problem) { return problem.rule == rule; });
-  return found == report.problems.end() ? nullptr : &*found;
-}
 
 sentry::ProfileFacts scan(std::string_view text, ValidatedKind kind) {
   sentry::ProblemList problems{ValidateOptions{}};
@@ -44,12 +40,12 @@ TEST_CASE("A wrong value does not stop the scan: all problems of a file are told
 TEST_CASE("A problem has the line and the column of the value") {
   const std::string text = "{\n  \"version\": \"2\",\n  \"platform\": \t 7\n}";
   const ValidationReport report = validate(text);
-  const Problem* const problem = find(report, "platform");
+  const Problem* const problem = find_problem(report, "platform");
   REQUIRE(problem != nullptr);
   CHECK(problem->line == 3);
   CHECK(problem->column == 17);
   CHECK(text[problem->offset_bytes] == '7');
-  const Problem* const missing = find(report, "profile");
+  const Problem* const missing = find_problem(report, "profile");
   REQUIRE(missing != nullptr);
   CHECK(missing->line == 1);
   CHECK(missing->column == 1);
@@ -61,7 +57,7 @@ TEST_CASE("A key's slashes and tildes are escaped in pointers, and its escapes r
   text =
       with_first_replaced(text, "\"4242\": {\"name\": \"main\"", "\"a\\/b~\\u00e9\": {\"name\": 1");
   const ValidationReport report = validate(text);
-  const Problem* const problem = find(report, "thread-name");
+  const Problem* const problem = find_problem(report, "thread-name");
   REQUIRE(problem != nullptr);
   CHECK(problem->pointer == "/profile/thread_metadata/a~1b~0\xC3\xA9/name");
 }
@@ -191,7 +187,7 @@ TEST_CASE("Every beginning of a profile is judged without a crash and refused as
       INFO(name << " cut at " << length);
       REQUIRE_FALSE(report.relay.valid);
       REQUIRE(report.relay.reason == "profiling_invalid_json");
-      REQUIRE(find(report, "json-syntax") != nullptr);
+      REQUIRE(find_problem(report, "json-syntax") != nullptr);
     }
   }
 }
@@ -200,7 +196,7 @@ TEST_CASE("A fault in the JSON is told with the path that leads to it") {
   std::string text = read_test_file("validate/v2.json");
   text = with_first_replaced(text, "\"stack_id\": 1,", "\"stack_id\": +1,");
   const ValidationReport report = validate(text);
-  const Problem* const problem = find(report, "json-syntax");
+  const Problem* const problem = find_problem(report, "json-syntax");
   REQUIRE(problem != nullptr);
   CHECK(problem->pointer == "/profile/samples/1/stack_id");
   CHECK(text[problem->offset_bytes] == '+');
@@ -213,14 +209,14 @@ TEST_CASE(
   const std::string long_key(1 << 20, 'k');
   const ValidationReport report =
       validate(R"({"version": "2", "profile": {"thread_metadata": {")" + long_key + R"(": 1}}})");
-  const Problem* const problem = find(report, "thread-metadata");
+  const Problem* const problem = find_problem(report, "thread-metadata");
   REQUIRE(problem != nullptr);
   CHECK(problem->pointer.size() < 300);
   std::string text = read_test_file("validate/v2.json");
   text = with_first_replaced(text, "\"stack_id\": 1", "\"stack_id\": " + std::string(10'000, '9'));
   const ValidationReport digits = validate(text);
-  REQUIRE(find(digits, "sample-stack-id") != nullptr);
-  CHECK(find(digits, "sample-stack-id")->message.size() < 300);
+  REQUIRE(find_problem(digits, "sample-stack-id") != nullptr);
+  CHECK(find_problem(digits, "sample-stack-id")->message.size() < 300);
 }
 
 TEST_CASE("Empty frames by the thousand are counted, and a stack may refer to any of them") {
@@ -247,7 +243,7 @@ TEST_CASE("Empty frames at the end of a text exist as any others") {
     const ValidationReport report = validate(text + "]}}");
     INFO(count);
     CHECK(report.relay.valid);
-    CHECK(find(report, "stack-frame") == nullptr);
+    CHECK(find_problem(report, "stack-frame") == nullptr);
     CHECK(report.summary.frames == count);
   }
 }
@@ -266,7 +262,8 @@ TEST_CASE("Of Android's own format nothing is told but that it is one") {
   CHECK(report.problems[0].rule == "android-format");
   CHECK(report.relay.valid);
   CHECK_FALSE(report.relay.is_known);
-  CHECK(find(validate(R"({"platform":"android","profile_id":"x")"), "json-syntax") != nullptr);
+  CHECK(find_problem(validate(R"({"platform":"android","profile_id":"x")"), "json-syntax") !=
+        nullptr);
 }
 
 TEST_CASE("Of a rule a hundred problems are listed and the others counted") {

@@ -19,7 +19,7 @@ struct ClockAnchor {
   uint64_t to_unix_ns(uint64_t monotonic) const { return unix_ns + (monotonic - monotonic_ns); }
 };
 
-// Gives each image its one range in the profile's address space, for the whole session.
+// Gives each image its one range in the profile's address space, until it is forgotten.
 class ImagePlacer {
  public:
   // No ELF file that can run comes near; a bogus larger size is cut to this, so that the address
@@ -31,10 +31,17 @@ class ImagePlacer {
   // same answer every time for the same image; other images never get any of its pages, and no
   // image gets an address with bit 63.
   uint64_t place(uint32_t image, uint64_t preferred, uint64_t size_bytes);
+  // Its range is free again. Nothing if it has none.
+  void forget(uint32_t image);
 
  private:
+  struct Placed {
+    uint64_t address = 0;
+    uint64_t range_begin = 0;
+  };
+
   std::map<uint64_t, uint64_t> taken_;  // begin -> end
-  std::map<uint32_t, uint64_t> placed_;
+  std::map<uint32_t, Placed> placed_;
 };
 
 // What the finisher must know of an image that a chunk's frames refer to.

@@ -43,7 +43,7 @@ uint64_t free_range_above(const std::map<uint64_t, uint64_t>& taken, uint64_t fr
 }  // namespace
 
 uint64_t ImagePlacer::place(uint32_t image, uint64_t preferred, uint64_t size_bytes) {
-  if (auto it = placed_.find(image); it != placed_.end()) return it->second;
+  if (auto it = placed_.find(image); it != placed_.end()) return it->second.address;
   const uint64_t size = std::min(size_bytes, kMaxPlaced_bytes);
   Range range;
   uint64_t address = preferred;
@@ -59,8 +59,15 @@ uint64_t ImagePlacer::place(uint32_t image, uint64_t preferred, uint64_t size_by
     range = {begin, begin + length};
   }
   taken_.emplace(range.begin, range.end);
-  placed_.emplace(image, address);
+  placed_.emplace(image, Placed{address, range.begin});
   return address;
+}
+
+void ImagePlacer::forget(uint32_t image) {
+  const auto placed = placed_.find(image);
+  if (placed == placed_.end()) return;
+  taken_.erase(placed->second.range_begin);
+  placed_.erase(placed);
 }
 
 }  // namespace sentry_prof::profile

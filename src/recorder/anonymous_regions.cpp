@@ -53,6 +53,17 @@ void AnonymousRegions::on_exec(uint32_t pid, uint64_t time_ns) {
   execs_ns_[pid] = time_ns;
 }
 
+// Processes that were not seen in such code in this chunk have to be found again, but for those
+// with an open map: its name may be gone by then.
+void AnonymousRegions::begin_chunk() {
+  regions_.clear();
+  ended_.clear();
+  std::erase_if(living_, [](const auto& entry) {
+    return entry.second.regions.empty() && !entry.second.jit_map;
+  });
+  for (auto& [pid, program] : living_) program.regions.clear();
+}
+
 void AnonymousRegions::look_for_jit_maps() {
   for (auto& [pid, program] : living_) look_for_jit_map(pid, program);
 }

@@ -1,6 +1,7 @@
 // Executable memory without a file (JIT code): where it is, and what names it.
 #pragma once
 
+#include "target/image_store.h"
 #include "target/jit_map.h"
 
 #include <cstddef>
@@ -16,12 +17,12 @@ namespace sentry_prof::recorder {
 using FindJitMap = std::function<Result<target::JitMap>(uint32_t pid, uint64_t program_begin_ns)>;
 
 // Each region of each process gets a number of its own above all image numbers, so that it can be
-// placed apart from the images. Of the recording thread.
+// placed apart from the images. The numbers are those of one chunk. Of the recording thread.
 class AnonymousRegions {
  public:
-  static constexpr uint32_t kFirst = 0x8000'0000;
-  // JIT compilers map thousands of regions in a long run; past this many, new ones share none and
-  // their frames keep the raw address.
+  static constexpr uint32_t kFirst = target::ImageStore::kMaxIds;
+  // JIT compilers map thousands of regions in a chunk's time; past this many, new ones share none
+  // and their frames keep the raw address.
   static constexpr size_t kMaxRegions = 65'536;
   // Each is an open file. Of processes beyond them JIT code stays without names, which is told.
   static constexpr size_t kMaxJitMaps = 256;
@@ -49,8 +50,8 @@ class AnonymousRegions {
   // Before a chunk is handed on: looks for maps of processes that had none so far; many begin one
   // only when they are told to.
   void look_for_jit_maps();
-  // Behind it: the maps of ended processes are of no use to chunks that begin now.
-  void close_ended_jit_maps() { ended_.clear(); }
+  // Behind it: numbers begin anew, and the maps of ended processes are closed.
+  void begin_chunk();
 
   // Why JIT maps that are there are not used; the first few of a session.
   const std::vector<std::string>& problems() const { return problems_; }

@@ -116,6 +116,12 @@ void ChunkFinisher::run() {
 }
 
 void ChunkFinisher::process(ChunkJob job) {
+  const std::vector<uint32_t> forgotten_images = std::move(job.forgotten_images);
+  finish_and_write(std::move(job));
+  for (const uint32_t image : forgotten_images) placer_.forget(image);
+}
+
+void ChunkFinisher::finish_and_write(ChunkJob job) {
   const uint64_t samples = job.chunk.samples_with_stack();
   const uint64_t markers = job.chunk.samples.size() - samples;
   if (!job.chunk.can_be_valid()) {

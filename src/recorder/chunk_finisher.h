@@ -24,6 +24,7 @@ struct ChunkJob {
   ChunkImages images;
   Session session;
   uint32_t main_pid = 0;
+  std::vector<uint32_t> forgotten_images;  // no later chunk has these
 };
 
 // What became of the chunks.
@@ -72,6 +73,7 @@ class ChunkFinisher {
   void write(const Profile& profile, uint64_t samples, uint64_t markers);
   void note_error(const std::string& message);
   void process(ChunkJob job);
+  void finish_and_write(ChunkJob job);
   Profile finish(ChunkJob job);
   void count_leaves(const Profile& profile);
   void sort_hottest();

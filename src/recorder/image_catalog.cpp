@@ -18,6 +18,7 @@ ChunkImages images_of_chunk(const profile::RawChunk& chunk, const target::ImageS
       result.regions.try_emplace(frame.image, regions.region(frame.image));
     } else if (!result.files.contains(frame.image)) {
       auto image = images.image(frame.image);
+      if (image == nullptr) continue;
       result.function_starts.emplace(frame.image, image->function_starts());
       result.files.emplace(frame.image, std::move(image));
     }

@@ -394,14 +394,29 @@ void Recording::cut_chunk(uint64_t end_ns) {
     name_in_chunk(record, tid);
   }
   ++chunk_serial_;
-  ChunkJob job{builder_.finish(end_ns), {}, {}, options_.main_pid};
-  if (job.chunk.samples.empty()) return;
-  job.session = session();
+  profile::RawChunk chunk = builder_.finish(end_ns);
+  if (!chunk.samples.empty()) hand_on(std::move(chunk));
+  forget_unused();
+}
+
+void Recording::hand_on(profile::RawChunk chunk) {
   regions_.look_for_jit_maps();
+  ChunkJob job{.chunk = std::move(chunk),
+               .session = session(),
+               .main_pid = options_.main_pid,
+               .forgotten_images = std::exchange(forgotten_images_, {})};
   job.images = images_of_chunk(job.chunk, images_, regions_);
-  regions_.close_ended_jit_maps();
   const uint64_t samples = job.chunk.samples_with_stack();
   if (!finisher_.submit(std::move(job))) figures_.loss(Loss::ChunkQueueFull) += samples;
+}
+
+// What only the chunk before could refer to, so that a recording of months takes no more than one
+// of minutes.
+void Recording::forget_unused() {
+  regions_.begin_chunk();
+  processes_.drop_long_ended();
+  const auto gone = images_.forget_unmapped(processes_.mapped_images());
+  forgotten_images_.insert(forgotten_images_.end(), gone.begin(), gone.end());
 }
 
 // All chunks of a recording have one release, whatever becomes of the program's file meanwhile.

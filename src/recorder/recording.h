@@ -111,6 +111,8 @@ class Recording final : public sampling::EventSink {
             std::span<const profile::FrameKey> frames);
   void cut_large_chunk(uint64_t time_ns);
   void cut_chunk(uint64_t end_ns);
+  void hand_on(profile::RawChunk chunk);
+  void forget_unused();
   const Session& session();
   Session named_session();
   unwind::ImageId main_image();
@@ -135,6 +137,7 @@ class Recording final : public sampling::EventSink {
   };
   std::unordered_map<uint32_t, Reread> rereads_;  // by pid; only where a pc was unmapped
   std::unordered_set<uint32_t> execs_;            // pids that have not been seen running since
+  std::vector<uint32_t> forgotten_images_;        // since the last chunk that was handed on
   std::vector<profile::FrameKey> frame_buffer_;
   std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order
   uint64_t chunk_end_ns_;

@@ -29,7 +29,7 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
   figures.threads = processes.thread_count();
   figures.processes = processes.process_count();
   figures.state_forgotten = processes.forgotten_count();
-  figures.images = images.size();
+  figures.images = images.images_seen();
   figures.images_with_debug_cfi = images.images_with_debug_cfi();
   figures.profiler_cpu_s = os::own_cpu_seconds();
   figures.profiler_peak_rss_bytes = os::own_peak_rss_bytes();

@@ -94,6 +94,12 @@ bool DebugCfi::pay_for(Table& table) {
   return false;
 }
 
+void DebugCfi::forget() {
+  for (const Table& table : tables_) budget_->bytes_left += table.paid_bytes;
+  tables_.clear();
+  next_ = Place::None;
+}
+
 uint64_t DebugCfi::limit_bytes() const { return std::min(kMaxTable_bytes, budget_->bytes_left); }
 
 uint64_t DebugCfi::expanded_limit_bytes() const {

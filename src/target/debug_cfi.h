@@ -39,6 +39,9 @@ class DebugCfi {
   // As CfiSource::row_at(). `layout` is the image's, of the file. Never Root.
   unwind::RowStatus row_at(const elf::Layout& layout, LinkAddress pc, unwind::Row& row);
 
+  // Gives all memory back. There are no rows from then on.
+  void forget();
+
   // Whether any row was found.
   bool was_of_use() const { return was_of_use_; }
   // The first reason why something that was there could not be used; empty: none.

@@ -60,7 +60,7 @@ unwind::Module ImageStore::module_for(const MappingFacts& mapping) {
   const Known known = look_up(mapping);
   if (known.image == unwind::kNoImage) return module;
 
-  const LoadedImage& image = *images_[known.image];
+  const LoadedImage& image = *images_.at(known.image);
   if (image.is_known_by_name_only()) {
     module.image = known.image;
     module.bias = {mapping.begin.value - mapping.file_offset};
@@ -80,8 +80,9 @@ unwind::Module ImageStore::module_for(const MappingFacts& mapping) {
 }
 
 bool ImageStore::is_unanswered(unwind::ImageId id) const {
-  if (id >= images_.size()) return false;
-  return unanswered_.contains(id) || images_[id]->has_lost_cfi();
+  const auto found = images_.find(id);
+  if (found == images_.end()) return false;
+  return unanswered_.contains(id) || found->second->has_lost_cfi();
 }
 
 ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
@@ -91,8 +92,12 @@ ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
   const auto found = known_files.find(key);
   const bool is_settled = found != known_files.end() && found->second.failed_attempts == 0 &&
                           !is_unanswered(found->second.image);
-  if (is_settled) return found->second;
+  if (is_settled) {
+    found->second.last_use = ++look_ups_;
+    return found->second;
+  }
   const bool have_room = images_.size() < kMaxImages && known_files.size() < kMaxImages &&
+                         next_id_ < kMaxIds &&
                          mapping.path.size() <= kMaxPaths_bytes - paths_bytes_;
   if (!have_room) {
     note_problem("", fmt::format("more than {} images, or {} MiB of their paths: further ones are "
@@ -100,8 +105,12 @@ ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
                                  kMaxImages, kMaxPaths_bytes >> 20));
     return found == known_files.end() ? Known() : found->second;
   }
-  if (found == known_files.end()) paths_bytes_ += mapping.path.size();
-  const Known result = try_to_open(mapping, found == known_files.end() ? Known() : found->second);
+  const bool is_new = found == known_files.end();
+  if (is_new) paths_bytes_ += mapping.path.size();
+  const Known previous = is_new ? Known{.path_bytes = mapping.path.size()} : found->second;
+  Known result = try_to_open(mapping, previous);
+  result.last_use = ++look_ups_;
+  result.path_bytes = previous.path_bytes;
   known_files[key] = result;
   return result;
 }
@@ -117,7 +126,7 @@ ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known pre
   const Known known = without_file(mapping, file.error(), previous);
   const bool is_no_elf_file =
       file.error().code == ErrorCode::Malformed || file.error().code == ErrorCode::Unsupported;
-  return is_no_elf_file ? Known{known.image, 0} : known;
+  return is_no_elf_file ? Known{.image = known.image} : known;
 }
 
 // Gone if the file is not the one that was mapped.
@@ -146,18 +155,22 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
       elf::bias_of_mapping(file.layout, mapping.begin, mapping.size_bytes, mapping.file_offset);
   const RuntimeAddress first_seen =
       bias ? to_runtime(file.layout.first_vaddr(), *bias) : mapping.begin;
-  const auto id = static_cast<unwind::ImageId>(images_.size());
+  const unwind::ImageId id = next_id_++;
   DebugCfi::FindDebugFile find_debug_file;
   if (build_id.size() > 1 && kind_of_mapping(mapping.path) == MappingKind::File) {
     MappingFacts debug_file = debug_file_of(mapping, file.identity);
     find_debug_file = [this, debug_file] { return this->find_debug_file(debug_file); };
   }
-  images_.push_back(std::make_shared<LoadedImage>(
-      id, display_path(mapping), std::move(file.bytes), std::move(file.layout),
-      std::move(file.identity), first_seen, cfi_budget_, std::move(find_debug_file)));
-  const Known known{id, 0};
-  if (!build_id.empty()) by_build_id_[build_id] = known;
-  return known;
+  images_.emplace(
+      id, std::make_shared<LoadedImage>(id, display_path(mapping), std::move(file.bytes),
+                                        std::move(file.layout), std::move(file.identity),
+                                        first_seen, cfi_budget_, std::move(find_debug_file)));
+  if (!build_id.empty()) {
+    Known& same = by_build_id_[build_id];
+    same.image = id;
+    same.failed_attempts = 0;
+  }
+  return {.image = id};
 }
 
 // Found as the image is, by name, in the target's own root directory: a container's debug files are
@@ -172,9 +185,10 @@ ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Er
                                            Known previous) {
   // Who did not answer may do so at any time.
   const bool is_unanswered = error.code == ErrorCode::Io;
-  const auto attempts = is_unanswered ? uint8_t{1}
-                                      : static_cast<uint8_t>(previous.failed_attempts + 1);
-  Known known{previous.image, attempts >= kMaxOpenAttempts ? uint8_t{0} : attempts};
+  const auto attempts =
+      is_unanswered ? uint8_t{1} : static_cast<uint8_t>(previous.failed_attempts + 1);
+  Known known{.image = previous.image,
+              .failed_attempts = attempts >= kMaxOpenAttempts ? uint8_t{0} : attempts};
   // JIT code in a memory file is no image.
   if (kind_of_mapping(mapping.path) != MappingKind::File) return known;
   note_problem(mapping.path, error.message);
@@ -184,9 +198,9 @@ ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Er
 }
 
 unwind::ImageId ImageStore::add_known_by_name(const MappingFacts& mapping) {
-  const auto id = static_cast<unwind::ImageId>(images_.size());
-  images_.push_back(LoadedImage::known_by_name(id, display_path(mapping),
-                                               identity_of(mapping.build_id), mapping));
+  const unwind::ImageId id = next_id_++;
+  images_.emplace(id, LoadedImage::known_by_name(id, display_path(mapping),
+                                                 identity_of(mapping.build_id), mapping));
   return id;
 }
 
@@ -197,37 +211,48 @@ std::string ImageStore::display_path(const MappingFacts& mapping) {
 }
 
 void ImageStore::note_problem(const std::string& path, const std::string& reason) {
+  note_problem(path.empty() ? reason : fmt::format("{}: {}", path, reason));
+}
+
+void ImageStore::note_problem(std::string problem) {
   if (problems_.size() >= kMaxProblems) return;
-  std::string problem = path.empty() ? reason : fmt::format("{}: {}", path, reason);
   if (noted_problems_.insert(problem).second) problems_.push_back(std::move(problem));
 }
 
 std::vector<std::string> ImageStore::problems() const {
   std::vector<std::string> all = problems_;
-  for (const auto& image : images_) {
-    if (all.size() >= kMaxProblems) break;
-    if (!image->cfi_error().empty()) {
-      all.push_back(fmt::format(
-          "{}: {}: {}", image->path(),
-          image->has_cfi() ? "part of the unwind information is left out" : "no unwind information",
-          image->cfi_error()));
-    }
-    if (!image->debug_cfi().problem().empty()) {
-      all.push_back(fmt::format("{}: no unwind information of its debug data: {}", image->path(),
-                                image->debug_cfi().problem()));
+  for (const auto& [id, image] : images_) {
+    for (std::string& problem : problems_of(*image)) {
+      if (all.size() < kMaxProblems) all.push_back(std::move(problem));
     }
   }
   return all;
 }
 
+std::vector<std::string> ImageStore::problems_of(const LoadedImage& image) {
+  std::vector<std::string> problems;
+  if (!image.cfi_error().empty()) {
+    problems.push_back(fmt::format(
+        "{}: {}: {}", image.path(),
+        image.has_cfi() ? "part of the unwind information is left out" : "no unwind information",
+        image.cfi_error()));
+  }
+  if (!image.debug_cfi().problem().empty()) {
+    problems.push_back(fmt::format("{}: no unwind information of its debug data: {}", image.path(),
+                                   image.debug_cfi().problem()));
+  }
+  return problems;
+}
+
 size_t ImageStore::images_with_debug_cfi() const {
-  return static_cast<size_t>(std::count_if(images_.begin(), images_.end(), [](const auto& image) {
-    return image->debug_cfi().was_of_use();
-  }));
+  const auto open = std::ranges::count_if(
+      images_, [](const auto& entry) { return entry.second->debug_cfi().was_of_use(); });
+  return forgotten_with_debug_cfi_ + static_cast<size_t>(open);
 }
 
 std::shared_ptr<const LoadedImage> ImageStore::image(unwind::ImageId id) const {
-  return id < images_.size() ? images_[id] : nullptr;
+  const auto found = images_.find(id);
+  return found == images_.end() ? nullptr : found->second;
 }
 
 }  // namespace sentry_prof::target

@@ -9,6 +9,7 @@
 #include "unwind/module_map.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -66,6 +67,8 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   bool read_code(LinkAddress begin, std::span<std::byte> out) const override;
   // Recording thread only; what it gives is for any thread. Null if no walk needed the CFI so far.
   std::shared_ptr<const elf::FunctionStarts> function_starts() const;
+  // Recording thread only: gives the CFI's memory back. There are no rows from then on.
+  void forget_cfi();
   bool has_cfi() const { return cfi_ != nullptr; }  // loaded by a walk that needed it
   // Why there is no CFI (any more), or not all of it, for the summary; empty if it loaded or was
   // not needed yet.
@@ -107,12 +110,20 @@ class ImageOpener {
   virtual bool name_is_literal(const MappingFacts& /*mapping*/) { return false; }
 };
 
-// Owned by the recording thread. LoadedImages live as long as the store; another thread may read
-// those it was given.
+// Owned by the recording thread. LoadedImages live until they are forgotten; another thread may
+// read those it was given for as long as it holds them.
 class ImageStore {
  public:
   // Of images with and without a file. What comes after is mapped without an image.
   static constexpr size_t kMaxImages = 100'000;
+  // Of images that no process maps: the programs that a build or a shell script runs over and over,
+  // and their libraries. Each is an open file.
+  static constexpr size_t kMaxUnmapped = 64;
+  // Of names and build ids for which there is no image. To look for one again costs an open.
+  static constexpr size_t kMaxWithoutImage = 1'024;
+  // Others than images are numbered from here on (recorder::AnonymousRegions). A new image a second
+  // reaches it in 68 years.
+  static constexpr unwind::ImageId kMaxIds = 0x8000'0000;
   static constexpr size_t kMaxProblems = 1'000;
   // Of the paths of all of them, each of which is kept twice. Paths are some 60 bytes long.
   static constexpr size_t kMaxPaths_bytes = size_t{16} << 20;
@@ -127,12 +138,19 @@ class ImageStore {
 
   std::shared_ptr<const LoadedImage> image(unwind::ImageId id) const;  // null if unknown
 
+  // Closes images, so that a session of months holds no more than one of minutes: of those that are
+  // not among `mapped` only the kMaxUnmapped are kept that were asked for last. No module map may
+  // have one of the others. Gives their ids, which no image will have again: a file that is mapped
+  // again later is another image.
+  std::vector<unwind::ImageId> forget_unmapped(const std::unordered_set<unwind::ImageId>& mapped);
+
   // Whether nobody answered when its file was opened, or its CFI read (ErrorCode::Io,
   // ByteSource::was_silent()): module_for() its mapping tries again, as another image.
   bool is_unanswered(unwind::ImageId id) const;
-  size_t size() const { return images_.size(); }
+  size_t images_seen() const { return next_id_; }  // all that there ever were
 
-  // Those whose debug sections or files gave a row that they themselves have not.
+  // Those whose debug sections or files gave a row that they themselves have not; of all that there
+  // ever were.
   size_t images_with_debug_cfi() const;
 
   // Files that could not be opened or parsed, and those without CFI because it could not be read,
@@ -144,6 +162,8 @@ class ImageStore {
   struct Known {
     unwind::ImageId image = unwind::kNoImage;
     uint8_t failed_attempts = 0;  // to open it; 0: settled
+    uint64_t last_use = 0;        // its number among all look-ups
+    size_t path_bytes = 0;        // what it has of kMaxPaths_bytes
   };
   struct IdentifiedFile {
     std::shared_ptr<const ByteSource> bytes;
@@ -151,6 +171,7 @@ class ImageStore {
     elf::Identity identity;
   };
   using KnownFiles = std::unordered_map<std::string, Known>;
+  using ImageIds = std::unordered_set<unwind::ImageId>;
 
   Known look_up(const MappingFacts& mapping);
   Known try_to_open(const MappingFacts& mapping, Known previous);
@@ -160,13 +181,23 @@ class ImageStore {
   Result<std::shared_ptr<const ByteSource>> find_debug_file(const MappingFacts& mapping);
   Known without_file(const MappingFacts& mapping, const Error& error, Known previous);
   unwind::ImageId add_known_by_name(const MappingFacts& mapping);
+  std::vector<unwind::ImageId> longest_unused(const ImageIds& mapped) const;
+  void forget_image(unwind::ImageId id);
+  void forget_keys_of(KnownFiles& files, const ImageIds& gone);
+  void forget_keys_without_image(KnownFiles& files);
+  void forget_key(KnownFiles& files, KnownFiles::iterator key);
   std::string display_path(const MappingFacts& mapping);
+  static std::vector<std::string> problems_of(const LoadedImage& image);
   void note_problem(const std::string& path, const std::string& reason);
+  void note_problem(std::string problem);
 
   ImageOpener& opener_;
   std::shared_ptr<CfiBudget> cfi_budget_;
   size_t paths_bytes_ = 0;
-  std::vector<std::shared_ptr<LoadedImage>> images_;
+  unwind::ImageId next_id_ = 0;
+  uint64_t look_ups_ = 0;
+  std::map<unwind::ImageId, std::shared_ptr<LoadedImage>> images_;
+  size_t forgotten_with_debug_cfi_ = 0;
   KnownFiles by_build_id_;
   KnownFiles by_file_;
   std::vector<std::string> problems_;

@@ -65,6 +65,13 @@ std::shared_ptr<const elf::FunctionStarts> LoadedImage::function_starts() const 
   return cfi_ == nullptr ? nullptr : cfi_->function_starts();
 }
 
+void LoadedImage::forget_cfi() {
+  debug_cfi_.forget();
+  if (cfi_budget_) cfi_budget_->bytes_left += cfi_paid_bytes_;
+  cfi_paid_bytes_ = 0;
+  cfi_.reset();
+}
+
 // The first look-ups may make indexes. What cannot be paid for is given back, and with it what the
 // row points to.
 bool LoadedImage::pay_for_cfi() const {
@@ -76,6 +83,7 @@ bool LoadedImage::pay_for_cfi() const {
   }
   cfi_budget_->bytes_left += cfi_paid_bytes_;
   cfi_.reset();
+  cfi_paid_bytes_ = 0;
   cfi_error_ = "its index is larger than what is left of the memory for all images";
   return false;
 }

@@ -224,16 +224,37 @@ void ProcessTable::end_process(ProcessEntry& entry) {
 void ProcessTable::drop_oldest_processes() {
   while (exited_processes_.size() > kMaxExitedProcesses ||
          (exited_modules_ > kMaxExitedModules && exited_processes_.size() > 1)) {
-    const Exited oldest = exited_processes_.front();
-    exited_processes_.pop_front();
-    exited_modules_ -= oldest.modules;
-    const auto found = processes_.find(oldest.id);
-    // Another serial: the pid was used again since.
-    if (found != processes_.end() && found->second.exit_serial == oldest.serial) {
-      set_modules(found->second.process, {});
-      processes_.erase(found);
+    drop_oldest_process();
+  }
+}
+
+void ProcessTable::drop_oldest_process() {
+  const Exited oldest = exited_processes_.front();
+  exited_processes_.pop_front();
+  exited_modules_ -= oldest.modules;
+  const auto found = processes_.find(oldest.id);
+  // Another serial: the pid was used again since.
+  if (found != processes_.end() && found->second.exit_serial == oldest.serial) {
+    set_modules(found->second.process, {});
+    processes_.erase(found);
+  }
+}
+
+void ProcessTable::drop_long_ended() {
+  while (!exited_processes_.empty() && exited_processes_.front().serial <= exits_before_) {
+    drop_oldest_process();
+  }
+  exits_before_ = exits_;
+}
+
+std::unordered_set<unwind::ImageId> ProcessTable::mapped_images() const {
+  std::unordered_set<unwind::ImageId> images;
+  for (const auto& [pid, entry] : processes_) {
+    for (const unwind::Module& module : entry.process.modules.modules()) {
+      images.insert(module.image);
     }
   }
+  return images;
 }
 
 void ProcessTable::drop_oldest_threads() {

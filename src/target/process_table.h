@@ -78,6 +78,11 @@ class ProcessTable {
   Process& process(uint32_t pid) { return process_entry(pid).process; }
   ThreadState& thread(uint32_t pid, uint32_t tid) { return thread_entry(pid, tid).state; }
 
+  // Drops what is kept of processes that had ended already when this was called before.
+  void drop_long_ended();
+  // Of all processes, also such as have ended.
+  std::unordered_set<unwind::ImageId> mapped_images() const;
+
   size_t process_count() const { return processes_seen_; }  // all that were ever seen
   size_t thread_count() const { return threads_seen_; }     // all that were ever seen
   size_t kept_process_count() const { return processes_.size(); }
@@ -119,6 +124,7 @@ class ProcessTable {
   void forget_unused_processes();
   void forget_unused_threads();
   void drop_oldest_processes();
+  void drop_oldest_process();
   void drop_oldest_threads();
 
   ImageStore& images_;
@@ -131,6 +137,7 @@ class ProcessTable {
   size_t forgotten_ = 0;
   uint64_t uses_ = 0;
   uint64_t exits_ = 0;
+  uint64_t exits_before_ = 0;  // when drop_long_ended() was called
   // Generation of a tid that is not known: above that of any thread whose state was dropped.
   uint32_t first_generation_ = 0;
   size_t processes_seen_ = 0;

@@ -67,3 +67,15 @@ TEST_CASE("When nothing is free above, the search goes on from the bottom") {
   CHECK(placer.place(2, top, 0x2000) == 0x10000);
   CHECK(placer.place(3, top, 0x1000) == 0x12000);
 }
+
+TEST_CASE("The pages of a forgotten image are free again") {
+  ImagePlacer placer;
+  CHECK(placer.place(1, kLib, 0x2000) == kLib);
+  CHECK(placer.place(2, kLib + 0x2000, 0x1000) == kLib + 0x2000);
+  placer.forget(1);
+  placer.forget(1);
+  placer.forget(7);
+  CHECK(placer.place(3, kLib + 0x1000, 0x1000) == kLib + 0x1000);
+  CHECK(placer.place(2, kLib, 0x1000) == kLib + 0x2000);
+  CHECK(placer.place(1, kLib, 0x1000) == kLib);
+}

@@ -148,6 +148,32 @@ TEST_CASE("Regions beyond the limit have no place; those that are known keep the
   CHECK(regions.number_of(kPid, 0x1000, 0x2000) == AnonymousRegions::kFirst + 1);
 }
 
+TEST_CASE("Each chunk has room for as many regions as the first") {
+  AnonymousRegions regions({});
+  for (uint64_t i = 0; i < AnonymousRegions::kMaxRegions; ++i) {
+    regions.number_of(kPid, i * 0x1000, (i + 1) * 0x1000);
+  }
+  REQUIRE(regions.number_of(kPid + 1, 0, 0x1000) == profile::FrameKey::kNoImage);
+  regions.begin_chunk();
+  CHECK(regions.number_of(kPid + 1, 0x2000, 0x3000) == AnonymousRegions::kFirst);
+  CHECK(regions.number_of(kPid, 0x1000, 0x2000) == AnonymousRegions::kFirst + 1);
+  CHECK(regions.region(AnonymousRegions::kFirst).begin == 0x2000);
+}
+
+TEST_CASE("The JIT map of a process that pauses stays open") {
+  RecordingFixture run(kNsPerSecond);
+  run.jit_maps[kPid] = kMap;
+  run.sample(kBegin_ns + 1);
+  run.sample(kBegin_ns + 2);
+  run.jit_maps.clear();
+  run.recording->on_time(kBegin_ns + 3 * kNsPerSecond);
+  CHECK(run.open_jit_maps.use_count() == 2);
+  run.sample(kBegin_ns + 3 * kNsPerSecond + 1);
+  run.sample(kBegin_ns + 3 * kNsPerSecond + 2);
+  const RunFigures figures = run.finish(kBegin_ns + 4 * kNsPerSecond);
+  CHECK(figures.jit.frames_named == figures.jit.frames);
+}
+
 TEST_CASE("No more than so many JIT maps are open at a time") {
   RecordingFixture run;
   for (uint32_t pid = 1'000; pid < 1'500; ++pid) {

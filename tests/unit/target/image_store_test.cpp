@@ -68,7 +68,7 @@ TEST_CASE("ImageStore opens a file once for all processes that map it") {
   CHECK(b.image != a.image);
   CHECK(images.module_for(code_of("/elsewhere", 0x4000'0000, 0, build_id_of(2))).image == b.image);
   CHECK(opener.opened == std::vector<std::string>{"/lib/a.so", "/lib/b.so"});
-  CHECK(images.size() == 2);
+  CHECK(images.images_seen() == 2);
 }
 
 TEST_CASE("ImageStore knows an image from maps and from a record with build id as one") {
@@ -86,7 +86,7 @@ TEST_CASE("ImageStore knows an image from maps and from a record with build id a
         images.module_for(code_of("/lib/a.so", 0x1000'0000, 0, build_id_of(3)));
     CHECK(images.module_for(code_of("/lib/a.so", 0x2000'0000, 7)).image == from_record.image);
   }
-  CHECK(images.size() == 1);
+  CHECK(images.images_seen() == 1);
 }
 
 TEST_CASE("ImageStore tells files of one path apart by their inode") {
@@ -162,7 +162,7 @@ TEST_CASE("ImageStore tries again to open a file, but not for ever") {
   SECTION("nobody can") {
     for (int i = 0; i < 100; ++i) CHECK(images.module_for(mapping).image == unopened.image);
     CHECK(opener.opened.size() == 8);
-    CHECK(images.size() == 1);
+    CHECK(images.images_seen() == 1);
   }
 }
 

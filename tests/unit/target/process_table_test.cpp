@@ -303,3 +303,39 @@ TEST_CASE("A process that is heard of is not forgotten, however old, nor who loo
   CHECK(table.processes.forgotten_count() > 0);
   CHECK(table.processes.process(1).name == "server");
 }
+
+TEST_CASE("What an ended process mapped is in use until its end is long past") {
+  Table table;
+  table.opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  MappingFacts mapping = code_of("/lib/a.so", 0x1000'0000);
+  for (const uint32_t pid : {100U, 200U}) {
+    mapping.pid = pid;
+    table.processes.on_comm(pid, pid, "program", false);
+    table.processes.on_map(1, mapping);
+  }
+  const auto image = table.processes.process(100).modules.modules().front().image;
+  table.processes.drop_long_ended();
+  CHECK(table.processes.mapped_images() == std::unordered_set<unwind::ImageId>{image});
+  table.processes.on_exit(100, 100);
+  table.processes.drop_long_ended();
+  CHECK(table.processes.kept_process_count() == 2);
+  table.processes.drop_long_ended();
+  CHECK(table.processes.kept_process_count() == 1);
+  CHECK(table.processes.mapped_images().contains(image));
+  table.processes.on_exit(200, 200);
+  table.processes.drop_long_ended();
+  table.processes.drop_long_ended();
+  CHECK(table.processes.mapped_images().empty());
+  CHECK(table.processes.kept_module_count() == 0);
+}
+
+TEST_CASE("A pid that is used again at once is not dropped with the process that had it before") {
+  Table table;
+  table.processes.on_comm(100, 100, "first", false);
+  table.processes.on_exit(100, 100);
+  table.processes.drop_long_ended();
+  table.processes.on_fork(100, 100, 1, 1);
+  table.processes.on_comm(100, 100, "second", false);
+  table.processes.drop_long_ended();
+  CHECK(table.processes.process(100).name == "second");
+}

@@ -1,0 +1,76 @@
+// What keeps an image store small in a session that goes on for months.
+#include "target/image_store.h"
+
+#include <algorithm>
+
+namespace sentry_prof::target {
+
+std::vector<unwind::ImageId> ImageStore::forget_unmapped(const ImageIds& mapped) {
+  const std::vector<unwind::ImageId> gone = longest_unused(mapped);
+  for (const unwind::ImageId id : gone) forget_image(id);
+  const ImageIds gone_ids(gone.begin(), gone.end());
+  for (KnownFiles* files : {&by_build_id_, &by_file_}) {
+    if (!gone.empty()) forget_keys_of(*files, gone_ids);
+    forget_keys_without_image(*files);
+  }
+  return gone;
+}
+
+// Those above kMaxUnmapped.
+std::vector<unwind::ImageId> ImageStore::longest_unused(const ImageIds& mapped) const {
+  if (images_.size() <= kMaxUnmapped) return {};
+  std::unordered_map<unwind::ImageId, uint64_t> last_uses;
+  for (const KnownFiles* files : {&by_build_id_, &by_file_}) {
+    for (const auto& [key, known] : *files) {
+      uint64_t& last_use = last_uses[known.image];
+      last_use = std::max(last_use, known.last_use);
+    }
+  }
+  std::vector<std::pair<uint64_t, unwind::ImageId>> unmapped;
+  for (const auto& [id, image] : images_) {
+    if (!mapped.contains(id)) unmapped.emplace_back(last_uses[id], id);
+  }
+  std::ranges::sort(unmapped);
+  unmapped.resize(unmapped.size() - std::min(unmapped.size(), kMaxUnmapped));
+  std::vector<unwind::ImageId> ids;
+  for (const auto& [last_use, id] : unmapped) ids.push_back(id);
+  return ids;
+}
+
+// The finishing thread may hold it for a while: the CFI's memory is the recording thread's to
+// count.
+void ImageStore::forget_image(unwind::ImageId id) {
+  const auto found = images_.find(id);
+  LoadedImage& image = *found->second;
+  for (std::string& problem : problems_of(image)) note_problem(std::move(problem));
+  if (image.debug_cfi().was_of_use()) ++forgotten_with_debug_cfi_;
+  image.forget_cfi();
+  unanswered_.erase(id);
+  images_.erase(found);
+}
+
+void ImageStore::forget_keys_of(KnownFiles& files, const ImageIds& gone) {
+  for (auto it = files.begin(); it != files.end();) {
+    const auto current = it++;
+    if (gone.contains(current->second.image)) forget_key(files, current);
+  }
+}
+
+void ImageStore::forget_keys_without_image(KnownFiles& files) {
+  if (files.size() <= kMaxWithoutImage) return;
+  std::vector<std::pair<uint64_t, KnownFiles::iterator>> without_image;
+  for (auto it = files.begin(); it != files.end(); ++it) {
+    if (it->second.image == unwind::kNoImage) without_image.emplace_back(it->second.last_use, it);
+  }
+  if (without_image.size() <= kMaxWithoutImage) return;
+  std::ranges::sort(without_image, {}, [](const auto& entry) { return entry.first; });
+  without_image.resize(without_image.size() - kMaxWithoutImage);
+  for (const auto& [last_use, key] : without_image) forget_key(files, key);
+}
+
+void ImageStore::forget_key(KnownFiles& files, KnownFiles::iterator key) {
+  paths_bytes_ -= key->second.path_bytes;
+  files.erase(key);
+}
+
+}  // namespace sentry_prof::target

@@ -108,7 +108,7 @@ std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataF
 recorder::StoredRunOptions options_of(const PerfData& data, const PerfDataRun& run) {
   const perf_event_attr& attr = data.sampled_event().attr;
   recorder::StoredRunOptions options;
-  options.clock = anchor_of(data, run);
+  options.recording.clock = anchor_of(data, run);
   options.begin_ns = data.survey().first_time_ns;
   options.recording.chunk_ns = run.chunk_ns;
   options.recording.max_chunk_json_bytes = run.max_chunk_json_bytes;
@@ -157,7 +157,7 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   recorder::StoredRunOptions options = options_of(data, run);
   // Damaged times must not make a file that is younger than the recording look older.
   const uint64_t begin_unix_ns =
-      std::min(options.clock.to_unix_ns(options.begin_ns), run.file_modified_unix_ns);
+      std::min(options.recording.clock.to_unix_ns(options.begin_ns), run.file_modified_unix_ns);
   const target::LocalFiles files{begin_unix_ns, run.build_id_cache};
   auto stored =
       recorder::StoredRun::start(std::move(options), target::make_local_opener(files), sink);

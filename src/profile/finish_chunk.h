@@ -12,7 +12,7 @@
 
 namespace sentry_prof::profile {
 
-// One pair of readings anchors CLOCK_MONOTONIC to the wall clock for a whole session.
+// A pair of readings anchors CLOCK_MONOTONIC to the wall clock.
 struct ClockAnchor {
   uint64_t monotonic_ns = 0;
   uint64_t unix_ns = 0;

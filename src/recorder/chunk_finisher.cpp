@@ -48,9 +48,8 @@ std::unordered_map<LeafFunction, uint64_t, LeafHash> leaves_of(const Profile& pr
 
 }  // namespace
 
-Result<std::unique_ptr<ChunkFinisher>> ChunkFinisher::start(ChunkSink& sink,
-                                                            profile::ClockAnchor clock, int nice) {
-  std::unique_ptr<ChunkFinisher> finisher(new ChunkFinisher(sink, clock));
+Result<std::unique_ptr<ChunkFinisher>> ChunkFinisher::start(ChunkSink& sink, int nice) {
+  std::unique_ptr<ChunkFinisher> finisher(new ChunkFinisher(sink));
   try {
     finisher->thread_ = std::thread([self = finisher.get(), nice] {
       os::set_thread_nice(nice);
@@ -140,8 +139,8 @@ void ChunkFinisher::finish_and_write(ChunkJob job) {
 // What was read to name the frames is given back before the profile is written.
 Profile ChunkFinisher::finish(ChunkJob job) {
   SymbolFrameNames names(std::move(job.images));
-  Profile profile = profile::finish_chunk(std::move(job.chunk), job.session, clock_, job.main_pid,
-                                          names, placer_);
+  Profile profile = profile::finish_chunk(std::move(job.chunk), job.session, job.clock,
+                                          job.main_pid, names, placer_);
   figures_.jit.add_chunk(names.jit());
   return profile;
 }

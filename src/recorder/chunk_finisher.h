@@ -23,6 +23,7 @@ struct ChunkJob {
   profile::RawChunk chunk;
   ChunkImages images;
   Session session;
+  profile::ClockAnchor clock;
   uint32_t main_pid = 0;
   std::vector<uint32_t> forgotten_images;  // no later chunk has these
 };
@@ -51,8 +52,7 @@ class ChunkFinisher {
 
   // The second thread runs with `nice`, whatever the calling one has. LimitExceeded if no thread
   // can be started.
-  static Result<std::unique_ptr<ChunkFinisher>> start(ChunkSink& sink, profile::ClockAnchor clock,
-                                                      int nice);
+  static Result<std::unique_ptr<ChunkFinisher>> start(ChunkSink& sink, int nice);
   ~ChunkFinisher();
 
   // Recording thread. False if the queue is full; the job is dropped then.
@@ -68,7 +68,7 @@ class ChunkFinisher {
   FinishedFigures take_figures();
 
  private:
-  ChunkFinisher(ChunkSink& sink, profile::ClockAnchor clock) : sink_(sink), clock_(clock) {}
+  explicit ChunkFinisher(ChunkSink& sink) : sink_(sink) {}
   void run();
   void write(const Profile& profile, uint64_t samples, uint64_t markers);
   void note_error(const std::string& message);
@@ -79,7 +79,6 @@ class ChunkFinisher {
   void sort_hottest();
 
   ChunkSink& sink_;
-  profile::ClockAnchor clock_;
   profile::ImagePlacer placer_;
   uint32_t chunks_handed_on_ = 0;  // to the sink
   FinishedFigures figures_;

@@ -56,7 +56,8 @@ struct SampleFigures {
   uint64_t frames_left_out = 0;
   uint64_t samples_with_jit_frames = 0;  // in executable memory without an image
   uint64_t frames_without_place = 0;     // there, beyond AnonymousRegions::kMaxRegions
-  uint64_t cut_copies = 0;  // samples whose stack was deeper than its copy, completed or not
+  uint64_t cut_copies = 0;   // samples whose stack was deeper than its copy, completed or not
+  uint64_t clock_steps = 0;  // Recording::on_clock_step()
   uint64_t unwind_ns = 0;
   uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
 
@@ -115,10 +116,10 @@ struct RunFigures {
   std::vector<std::string> image_problems;
   std::vector<HotFunction> hottest;  // most samples first
   JitFigures jit;
-  bool looks_for_jit_maps = false;     // not in a replay, nor of another profiler's file
-  size_t state_forgotten = 0;          // ProcessTable::forgotten_count()
-  uint64_t code_pages_not_read = 0;    // of code that no file holds: CodeInMemory
-  uint64_t memory_reads_given_up = 0;  // of such code, and of deep stacks: ProcessMemoryReader
+  bool looks_for_jit_maps = false;      // not in a replay, nor of another profiler's file
+  size_t state_forgotten = 0;           // ProcessTable::forgotten_count()
+  uint64_t code_pages_not_read = 0;     // of code that no file holds: CodeInMemory
+  uint64_t memory_reads_given_up = 0;   // of such code, and of deep stacks: ProcessMemoryReader
   uint64_t file_requests_given_up = 0;  // target::TargetFiles
   bool ran_as_root = false;
   bool target_is_stopped = false;  // all that was attached to, when the recording ended

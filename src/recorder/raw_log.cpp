@@ -26,11 +26,14 @@ std::string encoded(T value) {
   return out.take();
 }
 
+bool is_sane(const profile::ClockAnchor& clock) {
+  return clock.monotonic_ns <= kLatest_ns && clock.unix_ns <= 2 * kLatest_ns;
+}
+
 bool is_sane(const RawSession& session) {
   return session.frequency_hz >= 1 && session.frequency_hz <= kHighestFrequency_hz &&
          session.chunk_ns >= kShortestChunk_ns && session.chunk_ns <= kLongestChunk_ns &&
-         std::max({session.begin_ns, session.clock.monotonic_ns}) <= kLatest_ns &&
-         session.clock.unix_ns <= 2 * kLatest_ns;
+         session.begin_ns <= kLatest_ns && is_sane(session.clock);
 }
 
 void check(FieldReader& in, const Error& error) {
@@ -84,6 +87,9 @@ class Collector {
         break;
       case RawEntry::LiveMemory:
         add_memory(in);
+        break;
+      case RawEntry::ClockStep:
+        add_clock_step(in);
         break;
     }
     return in.is_done();
@@ -151,6 +157,13 @@ class Collector {
     memory.bytes = in.rest();
     in.fail_unless(last_record_ < log_.steps.size());
     if (in.ok()) log_.steps[last_record_].memory.push_back(memory);
+  }
+
+  void add_clock_step(FieldReader& in) {
+    RawStep clock_step = step(in, RawEntry::ClockStep);
+    describe(in, clock_step.clock);
+    in.fail_unless(is_sane(clock_step.clock));
+    log_.steps.push_back(clock_step);
   }
 
   void add_answer(FieldReader& in) {
@@ -242,6 +255,12 @@ std::string encode_time(uint64_t time_ns) {
   FieldWriter out;
   out(time_ns);
   return out.take();
+}
+
+std::string encode_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock) {
+  FieldWriter out;
+  out(time_ns);
+  return out.take() + encoded(clock);
 }
 
 std::string encode_memory(uint64_t time_ns, uint64_t address, Bytes bytes) {

@@ -27,8 +27,9 @@ enum class RawEntry : uint32_t {
   FileBytes,    // one block of an opened file
   End,          // when recording ended
   LiveMemory,   // of a process, asked for by the record before
+  ClockStep,    // the wall clock was set, or the machine slept
 };
-inline constexpr uint32_t kLastRawEntry = static_cast<uint32_t>(RawEntry::LiveMemory);
+inline constexpr uint32_t kLastRawEntry = static_cast<uint32_t>(RawEntry::ClockStep);
 
 // "SPRAWLOG" in memory order, and the version behind it.
 inline constexpr uint64_t kRawLogMagic = 0x474f'4c57'4152'5053;
@@ -75,11 +76,12 @@ struct RawMemory {
 
 // One thing that happened to the recording thread.
 struct RawStep {
-  RawEntry kind = RawEntry::Record;  // Record, Time or Snapshot
+  RawEntry kind = RawEntry::Record;  // Record, Time, Snapshot or ClockStep
   sampling::RecordFate fate = sampling::RecordFate::HandedOn;
   uint64_t time_ns = 0;
   Bytes record;
   std::optional<size_t> snapshot;  // index; of a Record: the reread that it led to
+  profile::ClockAnchor clock;      // of a ClockStep
   std::vector<RawMemory> memory;   // of a Record: what was read because of it, in this order
 };
 
@@ -112,6 +114,7 @@ std::string encode(const RawSession& session);
 std::string encode(const RawEnd& end);
 std::string encode_record(uint64_t time_ns, sampling::RecordFate fate, Bytes record);
 std::string encode_time(uint64_t time_ns);
+std::string encode_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock);
 std::string encode_memory(uint64_t time_ns, uint64_t address, Bytes bytes);
 std::string encode(const Result<target::ProcessSnapshot>& snapshot);
 std::string encode(const std::string& question_key, const RawAnswer& answer);

@@ -37,9 +37,14 @@ void describe(Fields& f, Session& s) {
 }
 
 template <typename Fields>
+void describe(Fields& f, profile::ClockAnchor& c) {
+  f(c.monotonic_ns), f(c.unix_ns);
+}
+
+template <typename Fields>
 void describe(Fields& f, RawSession& s) {
   f(s.arch), f(s.has_trailer), describe(f, s.setup), f(s.frequency_hz), f(s.chunk_ns);
-  f(s.max_chunk_json_bytes), f(s.begin_ns), f(s.clock.monotonic_ns), f(s.clock.unix_ns);
+  f(s.max_chunk_json_bytes), f(s.begin_ns), describe(f, s.clock);
   f(s.main_pid), f(s.main_executable), describe(f, s.texts);
 }
 

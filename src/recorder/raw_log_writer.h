@@ -24,6 +24,9 @@ class RawLogWriter final : public sampling::RecordTap {
     add(RawEntry::Record, encode_record(time_ns, fate, record));
   }
   void on_time(uint64_t time_ns) { add(RawEntry::Time, encode_time(time_ns)); }
+  void on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock) {
+    add(RawEntry::ClockStep, encode_clock_step(time_ns, clock));
+  }
   void on_snapshot(const Result<target::ProcessSnapshot>& snapshot) {
     add(RawEntry::Snapshot, encode(snapshot));
   }

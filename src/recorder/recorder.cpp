@@ -168,8 +168,8 @@ Result<int> Recorder::wait_for_end_of(target::LaunchedChild& child) {
 Result<std::unique_ptr<Recorder::Run>> Recorder::prepare() {
   auto run = std::make_unique<Run>(make_opener());
   const int normal_nice = run->priority.previous();
-  clock_ = {os::monotonic_ns(), os::unix_ns()};
-  auto finisher = ChunkFinisher::start(sink_, clock_, normal_nice);
+  wall_clock_ = WallClock();
+  auto finisher = ChunkFinisher::start(sink_, normal_nice);
   if (!finisher) return tl::unexpected(finisher.error());
   run->finisher = std::move(*finisher);
   return run;
@@ -189,7 +189,7 @@ void Recorder::log_session(uint32_t main_pid) const {
   session.chunk_ns = options_.chunk_ns;
   session.max_chunk_json_bytes = options_.max_chunk_json_bytes;
   session.begin_ns = begin_ns_;
-  session.clock = clock_;
+  session.clock = wall_clock_.anchor();
   session.main_pid = main_pid;
   session.main_executable = options_.main_executable;
   session.texts = options_.session;
@@ -203,6 +203,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   options.frequency_hz = options_.frequency_hz;
   options.register_mask = sampler_.setup().register_mask;
   options.session = options_.session;
+  options.clock = wall_clock_.anchor();
   options.main_pid = main_pid;
   options.main_executable = options_.main_executable;
   options.name_executable = [files = options_.files](const std::string& executable,
@@ -220,8 +221,8 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
     return files->find_jit_map(pid, program_begin_ns);
   };
   os::ProcessMemoryReader memory;
-  options.read_memory = [&memory, raw_log = options_.raw_log](
-                            const MemoryRequest& request, std::span<os::MemoryRange> ranges) {
+  options.read_memory = [&memory, raw_log = options_.raw_log](const MemoryRequest& request,
+                                                              std::span<os::MemoryRange> ranges) {
     const bool is_late = os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns;
     if (!is_late) memory.read(static_cast<pid_t>(request.pid), ranges);
     const uint64_t now_ns = os::monotonic_ns();
@@ -256,6 +257,13 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   return result;
 }
 
+// So that what is recorded after the wall clock was set, or the machine slept, has the right time.
+void Recorder::follow_wall_clock(Recording& recording, uint64_t time_ns) {
+  if (!wall_clock_.has_stepped()) return;
+  recording.on_clock_step(time_ns, wall_clock_.anchor());
+  if (options_.raw_log != nullptr) options_.raw_log->on_clock_step(time_ns, wall_clock_.anchor());
+}
+
 StopReason Recorder::loop(Recording& recording, const Run& run) {
   const uint64_t deadline_ns = options_.duration_s
                                    ? begin_ns_ + static_cast<uint64_t>(*options_.duration_s * 1e9)
@@ -270,6 +278,7 @@ StopReason Recorder::loop(Recording& recording, const Run& run) {
     pace.on_drained(now_ns, recording.figures().samples, recording.figures().cut_copies);
     recording.on_time(now_ns - kSettled_ns);
     if (options_.raw_log != nullptr) options_.raw_log->on_time(now_ns - kSettled_ns);
+    follow_wall_clock(recording, now_ns - kSettled_ns);
     show_progress_({static_cast<double>(now_ns - begin_ns_) / 1e9, recording.figures().samples,
                     sampler_.stats().lost_samples, run.processes.thread_count()});
   }

@@ -9,6 +9,7 @@
 #include "recorder/raw_log_writer.h"
 #include "recorder/recording.h"
 #include "recorder/signal_policy.h"
+#include "recorder/wall_clock.h"
 #include "sampling/sampler.h"
 #include "target/launch.h"
 #include "target/proc.h"
@@ -31,7 +32,7 @@ struct RecorderOptions {
   uint32_t frequency_hz = 101;
   Session session;
   std::string main_executable;
-  RawLogWriter* raw_log = nullptr;  // null: none is kept; also the sampler's tap
+  RawLogWriter* raw_log = nullptr;             // null: none is kept; also the sampler's tap
   std::shared_ptr<target::TargetFiles> files;  // not null
 };
 
@@ -86,6 +87,7 @@ class Recorder {
   static Result<std::vector<int>> hold_living(std::span<const int> pids, Run& run);
   static Result<os::Fd> hold(int pid);
   RunResult record(Run& run, uint32_t main_pid);
+  void follow_wall_clock(Recording& recording, uint64_t time_ns);
   StopReason loop(Recording& recording, const Run& run);
   void wait_for_events(const Run& run, uint64_t deadline_ns, uint64_t interval_ns) const;
   std::optional<StopReason> reason_to_stop(const Run& run, uint64_t deadline_ns);
@@ -98,7 +100,7 @@ class Recorder {
   SignalPolicy signals_;
   ChunkSink& sink_;
   std::function<void(const Progress&)> show_progress_;
-  profile::ClockAnchor clock_;
+  WallClock wall_clock_;
   uint64_t begin_ns_ = 0;
 };
 

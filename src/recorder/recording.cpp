@@ -62,6 +62,17 @@ void Recording::on_time(uint64_t time_ns) {
   if (empty_chunks > 0) builder_ = profile::ChunkBuilder(chunk_end_ns_ - options_.chunk_ns);
 }
 
+void Recording::on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock) {
+  on_time(time_ns);
+  const uint64_t chunk_begin_ns = chunk_end_ns_ - options_.chunk_ns;
+  if (time_ns > chunk_begin_ns) {
+    cut_chunk(time_ns);
+    chunk_end_ns_ = time_ns + options_.chunk_ns;
+  }
+  options_.clock = clock;
+  ++figures_.clock_steps;
+}
+
 void Recording::finish(uint64_t end_ns) {
   on_time(end_ns);
   for (auto& [tid, record] : threads_) record.activity.leave_cpu(end_ns);
@@ -403,6 +414,7 @@ void Recording::hand_on(profile::RawChunk chunk) {
   regions_.look_for_jit_maps();
   ChunkJob job{.chunk = std::move(chunk),
                .session = session(),
+               .clock = options_.clock,
                .main_pid = options_.main_pid,
                .forgotten_images = std::exchange(forgotten_images_, {})};
   job.images = images_of_chunk(job.chunk, images_, regions_);

@@ -30,6 +30,7 @@ struct RecordingOptions {
   uint64_t max_chunk_json_bytes = 0;  // a chunk is cut early before its JSON grows beyond this
   uint32_t frequency_hz = 101;
   uint64_t register_mask = 0;  // SamplerSetup::register_mask
+  profile::ClockAnchor clock;  // of the times of events, until on_clock_step()
   // An empty release becomes NAME@BUILDID of the main executable when a chunk is cut, an empty
   // transaction name its NAME.
   Session session;
@@ -57,6 +58,9 @@ class Recording final : public sampling::EventSink {
   void on_event(const sampling::Event& event) override;
   // Everything older than `time_ns` has been handed in: cuts a chunk that is due.
   void on_time(uint64_t time_ns);
+  // The wall clock was set, or slept less than the machine: what comes after `time_ns` has the new
+  // time, in a chunk of its own. Everything older than that has been handed in.
+  void on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock);
   // Cuts the last chunk. No event may follow.
   void finish(uint64_t end_ns);
 

@@ -74,6 +74,7 @@ RecordingOptions options_of(const RawSession& session, const Uuid& profiler_id) 
   options.max_chunk_json_bytes = session.max_chunk_json_bytes;
   options.frequency_hz = session.frequency_hz;
   options.register_mask = session.setup.register_mask;
+  options.clock = session.clock;
   options.main_pid = session.main_pid;
   options.main_executable = session.main_executable;
   options.session = session.texts;
@@ -89,7 +90,6 @@ class Player {
   Result<RunFigures> run(const Uuid& profiler_id, ChunkSink& sink) {
     StoredRunOptions options;
     options.recording = with_rereads(profiler_id);
-    options.clock = log_.session.clock;
     options.begin_ns = log_.session.begin_ns;
     auto run = StoredRun::start(std::move(options), make_replay_opener(log_), sink);
     if (!run) return tl::unexpected(run.error());
@@ -135,6 +135,8 @@ class Player {
       if (snapshot) run.on_snapshot(*snapshot);
     } else if (step.kind == RawEntry::Time) {
       run.on_time(step.time_ns);
+    } else if (step.kind == RawEntry::ClockStep) {
+      run.on_clock_step(step.time_ns, step.clock);
     } else {
       current_ = &step;
       next_memory_ = 0;

@@ -124,6 +124,12 @@ std::string files_not_read(const RunFigures& figures) {
       count, count == 1 ? "" : "s", count == 1 ? "was" : "were");
 }
 
+std::string clock_set(const RunFigures& figures) {
+  if (figures.sample.clock_steps == 0) return "";
+  return "the clock was set while recording, or the machine slept: chunks since then have the new "
+         "time";
+}
+
 std::string state_forgotten(const RunFigures& figures) {
   if (figures.state_forgotten == 0) return "";
   return fmt::format(
@@ -210,9 +216,9 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     }
     return notes;
   }
-  for (auto note :
-       {nothing_taken, shortfall, lost_records, memory_not_read, files_not_read, code_not_read,
-        state_forgotten, nameless_python, nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
+  for (auto note : {nothing_taken, shortfall, lost_records, memory_not_read, files_not_read,
+                    code_not_read, clock_set, state_forgotten, nameless_python, nameless_jit_code,
+                    cut_jit_map, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

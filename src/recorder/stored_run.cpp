@@ -15,7 +15,7 @@ constexpr uint64_t kWait_ns = 100'000'000;
 Result<std::unique_ptr<StoredRun>> StoredRun::start(StoredRunOptions options,
                                                     std::unique_ptr<target::ImageOpener> opener,
                                                     ChunkSink& sink) {
-  auto finisher = ChunkFinisher::start(sink, options.clock, 0);
+  auto finisher = ChunkFinisher::start(sink, 0);
   if (!finisher) return tl::unexpected(finisher.error());
   return std::unique_ptr<StoredRun>(
       new StoredRun(std::move(options), std::move(opener), std::move(*finisher)));
@@ -39,6 +39,11 @@ void StoredRun::on_event(const sampling::Event& event) {
 void StoredRun::on_time(uint64_t time_ns) {
   finisher_->wait_for_room();
   recording_.on_time(time_ns);
+}
+
+void StoredRun::on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock) {
+  finisher_->wait_for_room();
+  recording_.on_clock_step(time_ns, clock);
 }
 
 RunFigures StoredRun::finish(uint64_t end_ns, const sampling::SamplerStats& stats,

@@ -16,8 +16,7 @@ namespace sentry_prof::recorder {
 // What the recording was told from outside.
 struct StoredRunOptions {
   RecordingOptions recording;
-  profile::ClockAnchor clock;  // from the clock of the events to the wall clock
-  uint64_t begin_ns = 0;       // on the clock of the events
+  uint64_t begin_ns = 0;  // on the clock of the events
 };
 
 class StoredRun final : public sampling::EventSink {
@@ -30,6 +29,7 @@ class StoredRun final : public sampling::EventSink {
   // Waits while chunks are written more slowly than they come.
   void on_event(const sampling::Event& event) override;
   void on_time(uint64_t time_ns);
+  void on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock);
   void on_snapshot(const target::ProcessSnapshot& snapshot) { processes_.on_snapshot(snapshot); }
   // Nothing more can be written, and events are fed for nothing.
   bool is_broken() const { return finisher_->sink_is_broken(); }

@@ -82,6 +82,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "code_pages_not_read", figures.code_pages_not_read);
   add_number(json, "memory_reads_given_up", figures.memory_reads_given_up);
   add_number(json, "file_requests_given_up", figures.file_requests_given_up);
+  add_number(json, "clock_steps", figures.sample.clock_steps);
   add_number(json, "state_forgotten", figures.state_forgotten);
 }
 

@@ -154,3 +154,22 @@ TEST_CASE("Release, environment and platform: from the options, else the variabl
   CHECK(chosen.profile().environment == "test");
   CHECK(chosen.profile().platform == "native");
 }
+
+TEST_CASE("A wall clock that is set while recording: what follows has the new time", "[chunks]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  // Another dynamic library before a sanitizer's own is no mistake here.
+  const Recording recording =
+      record_well(directory, {.command = {target_path("spin"), "3"},
+                              .environment = {{"LD_PRELOAD", target_path("stepping_clock.so")},
+                                              {"ASAN_OPTIONS", "verify_asan_link_order=0"}}});
+  REQUIRE(recording.profiles.size() == 2);
+  constexpr int64_t kHour_ns = 3'600'000'000'000;
+  const int64_t gap_ns =
+      recording.profiles[1].samples.front().time_ns - recording.profiles[0].samples.back().time_ns;
+  CHECK(std::abs(gap_ns - kHour_ns) < 300'000'000);
+  CHECK(recording.summary().number("clock_steps") == 1);
+  CHECK(recording.summary().number("samples_lost") == 0);
+  CHECK(recording.summary().share_of_expected_samples() > 0.9);
+  CHECK(recording.result.standard_error.find("the clock was set") != std::string::npos);
+}

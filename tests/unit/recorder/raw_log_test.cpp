@@ -91,7 +91,9 @@ std::string a_log() {
                                      fail(ErrorCode::Gone, "process 42 has ended")))) +
          entry(RawEntry::Opened, encode(key, answer)) +
          entry(RawEntry::FileBytes, encode_block(0, 0, bytes_of("abcdef"))) +
-         entry(RawEntry::Time, encode_time(2'500)) + entry(RawEntry::End, encode(an_end()));
+         entry(RawEntry::Time, encode_time(2'500)) +
+         entry(RawEntry::ClockStep, encode_clock_step(2'600, {2'550, 77})) +
+         entry(RawEntry::End, encode(an_end()));
 }
 
 class NoSink final : public ChunkSink {
@@ -127,7 +129,7 @@ TEST_CASE("A raw log comes back as it was written") {
   CHECK(log->session.main_executable == "/usr/bin/app");
   CHECK(log->session.texts.release == "app@1");
 
-  REQUIRE(log->steps.size() == 3);
+  REQUIRE(log->steps.size() == 4);
   CHECK(log->steps[0].kind == RawEntry::Snapshot);
   const auto& snapshot = log->snapshots.at(log->steps[0].snapshot.value());
   REQUIRE(snapshot);
@@ -147,6 +149,10 @@ TEST_CASE("A raw log comes back as it was written") {
 
   CHECK(log->steps[2].kind == RawEntry::Time);
   CHECK(log->steps[2].time_ns == 2'500);
+  CHECK(log->steps[3].kind == RawEntry::ClockStep);
+  CHECK(log->steps[3].time_ns == 2'600);
+  CHECK(log->steps[3].clock.monotonic_ns == 2'550);
+  CHECK(log->steps[3].clock.unix_ns == 77);
   REQUIRE(log->end.has_value());
   CHECK(log->end->time_ns == 3'000);
   CHECK(log->end->stats.lost_samples == 5);
@@ -226,6 +232,8 @@ TEST_CASE("An entry of a raw log that contradicts others is refused") {
   late.time_ns = UINT64_MAX;
   CHECK(error_behind_session(entry(RawEntry::End, encode(late))) == ErrorCode::Malformed);
   CHECK(error_behind_session(entry(RawEntry::Time, encode_time(1) + "x")) == ErrorCode::Malformed);
+  CHECK(error_behind_session(entry(RawEntry::ClockStep, encode_clock_step(1, {UINT64_MAX, 0}))) ==
+        ErrorCode::Malformed);
   // Bytes of a file that was not opened, a reread before any record.
   CHECK(error_behind_session(entry(RawEntry::FileBytes, encode_block(0, 0, bytes_of("abc")))) ==
         ErrorCode::Malformed);

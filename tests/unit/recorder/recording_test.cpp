@@ -138,6 +138,34 @@ TEST_CASE("A time far ahead passes over empty chunks at once") {
   CHECK(later.samples[0].unix_time_ns - later.start_unix_ns < kNsPerSecond);
 }
 
+TEST_CASE("Chunks have the time of the clocks when they were recorded") {
+  RecordingFixture run(kNsPerSecond);
+  const auto record_two = [&](uint64_t time_ns) {
+    run.sample(time_ns + 1);
+    run.sample(time_ns + 2);
+  };
+  record_two(1 * kNsPerSecond);
+  // Half a chunk later it was found that the wall clock is an hour ahead.
+  constexpr uint64_t kHour_ns = 3600 * kNsPerSecond;
+  run.recording->on_clock_step(1'500'000'000, {1'500'000'000, kHour_ns + 1'500'000'000});
+  record_two(1'500'000'000);
+  record_two(2'500'000'000);
+  // At the very begin of a chunk there is nothing to cut.
+  run.recording->on_clock_step(3'500'000'000, {0, 0});
+  record_two(3'500'000'000);
+  const RunFigures figures = run.finish(4 * kNsPerSecond);
+  std::vector<uint64_t> times_ns;
+  for (const Profile& profile : run.sink.profiles) {
+    CHECK(profile.start_unix_ns <= profile.samples[0].unix_time_ns);
+    CHECK(profile.end_unix_ns >= profile.samples[1].unix_time_ns);
+    times_ns.push_back(profile.samples[0].unix_time_ns);
+  }
+  CHECK(times_ns == std::vector<uint64_t>{kNsPerSecond + 1, kHour_ns + 1'500'000'001,
+                                          kHour_ns + 2'500'000'001, 3'500'000'001});
+  CHECK(figures.sample.clock_steps == 2);
+  CHECK(figures.law_holds(nullptr));
+}
+
 TEST_CASE("A chunk that the server would refuse is not written, and its samples are a named loss") {
   RecordingFixture run;
   run.sample(1 * kNsPerSecond + 10);

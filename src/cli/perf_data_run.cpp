@@ -2,6 +2,7 @@
 
 #include "os/system_info.h"
 #include "recorder/stored_run.h"
+#include "target/jit_map.h"
 #include "target/local_opener.h"
 
 #include <algorithm>
@@ -105,6 +106,26 @@ std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataF
   return notes;
 }
 
+// Of a file of this machine. One of a pipe, or that was cut off, need not tell whose it is.
+bool is_of_this_machine(const formats::PerfDataHeader& header) {
+  const os::SystemInfo own = os::read_system_info();
+  return header.host_name.empty() || header.host_name == own.host_name;
+}
+
+recorder::FindJitMap find_jit_maps_of(const PerfData& data, const profile::ClockAnchor& clock) {
+  target::RecordedProcess process;
+  process.recording_begin_unix_ns = clock.to_unix_ns(data.survey().first_time_ns);
+  process.recording_end_unix_ns = clock.to_unix_ns(data.survey().last_time_ns);
+  return [process, clock](uint32_t pid,
+                          uint64_t program_begin_ns) mutable -> Result<target::JitMap> {
+    process.pid = pid;
+    process.program_begin_unix_ns = program_begin_ns == 0 ? 0 : clock.to_unix_ns(program_begin_ns);
+    auto file = target::open_recorded_jit_map(process);
+    if (!file) return tl::unexpected(std::move(file.error()));
+    return target::jit_map_of(std::move(*file));
+  };
+}
+
 recorder::StoredRunOptions options_of(const PerfData& data, const PerfDataRun& run) {
   const perf_event_attr& attr = data.sampled_event().attr;
   recorder::StoredRunOptions options;
@@ -117,6 +138,9 @@ recorder::StoredRunOptions options_of(const PerfData& data, const PerfDataRun& r
   options.recording.register_mask = attr.sample_regs_user;
   options.recording.session = run.session;
   options.recording.main_pid = data.survey().main_pid;
+  if (is_of_this_machine(data.header())) {
+    options.recording.find_jit_map = find_jit_maps_of(data, options.recording.clock);
+  }
   return options;
 }
 
@@ -171,7 +195,8 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   // Without switches time on the CPU is not told from time off it.
   if (!has_switches(data)) figures.sample.on_cpu_ns = 0;
   figures.is_converted = true;
-  figures.notes = notes_of(data, *played);
+  std::vector<std::string> notes = notes_of(data, *played);
+  figures.notes.insert(figures.notes.begin(), notes.begin(), notes.end());
   if (auto note = note_of_cut_stacks(data, figures); !note.empty()) {
     figures.notes.insert(figures.notes.begin(), std::move(note));
   }

@@ -26,6 +26,7 @@ constexpr uint64_t kMaxAttr_bytes = 4096;
 
 enum Feature : uint64_t {
   kBuildIds = 2,
+  kHostName = 3,
   kOsRelease = 4,
   kArch = 6,
   kEventDescriptions = 12,
@@ -148,6 +149,7 @@ void read_clock(Bytes bytes, PerfDataHeader& header) {
 void add_feature(uint64_t feature, Bytes bytes, PerfDataHeader& header) {
   ByteReader in = native(bytes);
   if (feature == kBuildIds) add_build_ids(bytes, header);
+  if (feature == kHostName) header.host_name = read_string(in);
   if (feature == kOsRelease) header.os_release = read_string(in);
   if (feature == kArch) header.arch = read_string(in);
   if (feature == kEventDescriptions) name_events(bytes, header);
@@ -155,8 +157,8 @@ void add_feature(uint64_t feature, Bytes bytes, PerfDataHeader& header) {
 }
 
 bool is_wanted(uint64_t feature) {
-  return feature == kBuildIds || feature == kOsRelease || feature == kArch ||
-         feature == kEventDescriptions || feature == kClockData;
+  return feature == kBuildIds || feature == kHostName || feature == kOsRelease ||
+         feature == kArch || feature == kEventDescriptions || feature == kClockData;
 }
 
 // Behind the records stands a section for each bit that is set, in the order of the bits.

@@ -49,6 +49,7 @@ struct PerfDataHeader {
   std::vector<PerfBuildId> build_ids;
   size_t build_id_paths_bytes = 0;
   std::optional<PerfClock> clock;
+  std::string host_name;   // as uname -n; empty if not told
   std::string arch;        // as uname -m; empty if not told
   std::string os_release;  // as uname -r; empty if not told
 };

@@ -33,6 +33,7 @@ SystemInfo read_system_info() {
     info.name = names.sysname;
     info.version = std::move(release.version);
     info.build = std::move(release.build);
+    info.host_name = names.nodename;
     info.architecture = names.machine;
   }
   info.manufacturer = read_dmi("sys_vendor");

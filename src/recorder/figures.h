@@ -116,7 +116,7 @@ struct RunFigures {
   std::vector<std::string> image_problems;
   std::vector<HotFunction> hottest;  // most samples first
   JitFigures jit;
-  bool looks_for_jit_maps = false;      // not in a replay, nor of another profiler's file
+  bool looks_for_jit_maps = false;      // not in a replay, nor of another machine's perf.data
   size_t state_forgotten = 0;           // ProcessTable::forgotten_count()
   uint64_t code_pages_not_read = 0;     // of code that no file holds: CodeInMemory
   uint64_t memory_reads_given_up = 0;   // of such code, and of deep stacks: ProcessMemoryReader

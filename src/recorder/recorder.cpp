@@ -244,13 +244,9 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.figures.sampler = sampler_.stats();
   result.figures.setup = sampler_.setup();
   result.figures.requested_hz = options_.frequency_hz;
+  result.figures.notes = std::move(run.notes);
   fill_in(result.figures, recording, run.images, run.processes, *run.finisher);
   if (options_.raw_log != nullptr) options_.raw_log->on_end({end_ns, sampler_.stats()});
-  result.figures.notes = std::move(run.notes);
-  result.figures.looks_for_jit_maps = true;
-  const auto& jit_map_problems = recording.jit_map_problems();
-  result.figures.notes.insert(result.figures.notes.end(), jit_map_problems.begin(),
-                              jit_map_problems.end());
   result.figures.memory_reads_given_up = memory.reads_given_up();
   result.figures.file_requests_given_up = options_.files->requests_given_up();
   result.figures.duration_s = static_cast<double>(end_ns - begin_ns_) / 1e9;

@@ -65,6 +65,7 @@ class Recording final : public sampling::EventSink {
   void finish(uint64_t end_ns);
 
   const SampleFigures& figures() const { return figures_; }
+  bool looks_for_jit_maps() const { return static_cast<bool>(options_.find_jit_map); }
   const std::vector<std::string>& jit_map_problems() const { return regions_.problems(); }
   const unwind::UnwinderStats& unwinder_stats() const { return unwinder_.stats(); }
   uint64_t code_pages_not_read() const { return code_in_memory_.pages_not_read(); }

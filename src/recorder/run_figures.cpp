@@ -12,6 +12,9 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
   figures.sample = recording.figures();
   figures.unwinder = recording.unwinder_stats();
   figures.code_pages_not_read = recording.code_pages_not_read();
+  figures.looks_for_jit_maps = recording.looks_for_jit_maps();
+  figures.notes.insert(figures.notes.end(), recording.jit_map_problems().begin(),
+                       recording.jit_map_problems().end());
   figures.samples_written = finished.samples_written;
   figures.idle_markers_written = finished.idle_markers_written;
   figures.chunks_written = finished.chunks_written;

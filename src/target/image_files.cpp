@@ -1,5 +1,6 @@
 #include "target/image_files.h"
 
+#include "base/time_units.h"
 #include "os/file.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"
@@ -13,6 +14,10 @@
 #include <sys/stat.h>
 
 namespace sentry_prof::target {
+
+uint64_t to_unix_ns(const struct statx_timestamp& time) {
+  return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond + time.tv_nsec;
+}
 
 namespace {
 

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 
+#include <sys/stat.h>
+
 namespace sentry_prof::target {
 
 // Opens for reading what an O_PATH descriptor found, once it is known to be a regular file: nothing
@@ -21,6 +23,9 @@ Result<std::shared_ptr<const ByteSource>> open_regular_file(const os::Fd& found)
 // are kept free.
 bool leaves_too_few_descriptors(int fd);
 [[nodiscard]] tl::unexpected<Error> too_many_files();
+
+// Of a file's times.
+uint64_t to_unix_ns(const struct statx_timestamp& time);
 
 // This process's own vdso, if it is of this size. Our own is everybody's: the kernel has one. Of
 // another size is only that of a 32-bit process, or of another kernel.

@@ -21,9 +21,22 @@ JitMap jit_map_of(os::Fd file);
 
 // Of a living process, with the pid of its own namespace, in the /tmp that it sees.
 // `program_begin_ns` (CLOCK_MONOTONIC): when it began to run its program, if it ran another one
-// before; else 0. NotFound: there is none. Else a sentence on why it is not believed: it has to be a
-// regular file and no link, the process's user's or root's alone, and not older than the program.
+// before; else 0. NotFound: there is none. Else a sentence on why it is not believed: it has to be
+// a regular file and no link, the process's user's or root's alone, and not older than the program.
 // Source: tools/perf/Documentation/jit-interface.txt of the Linux sources.
 Result<os::Fd> open_jit_map(uint32_t pid, uint64_t program_begin_ns);
+
+// A process of this machine in a recording that was made before, by somebody else.
+struct RecordedProcess {
+  uint32_t pid = 0;
+  uint64_t program_begin_unix_ns = 0;  // when it began to run its program; 0: not known
+  uint64_t recording_begin_unix_ns = 0;
+  uint64_t recording_end_unix_ns = 0;
+};
+
+// As open_jit_map(), in our own /tmp. The map has to be our user's or root's alone, and may not be
+// made after the recording. Where it is not known when the program began, and the process has
+// ended, it may not be older than the recording.
+Result<os::Fd> open_recorded_jit_map(const RecordedProcess& process);
 
 }  // namespace sentry_prof::target

@@ -20,10 +20,6 @@ namespace {
 
 using OpenResult = Result<std::shared_ptr<const ByteSource>>;
 
-uint64_t to_unix_ns(const struct statx_timestamp& time) {
-  return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond + time.tv_nsec;
-}
-
 // When the file became what it is. Not st_ctime: perf links what it sampled into its cache, which
 // changes that. An inode that was freed and given to another file is told by its birth, where the
 // file system has one: installing sets the time of modification back.

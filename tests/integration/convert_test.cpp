@@ -1,6 +1,7 @@
 // `sentry-prof convert` on what the perf of this machine records. Skipped where there is no perf.
 #include "command_line.h"
 #include "prerequisites.h"
+#include "text_file.h"
 
 #include <chrono>
 #include <filesystem>
@@ -176,6 +177,32 @@ TEST_CASE("Processes that perf followed are told apart", "[convert]") {
   CHECK(converted.summary().share_complete() >= 0.95);
   CHECK(converted.profile().images_whose_file_contains("spin") == 1);
 }
+
+#ifdef __x86_64__
+TEST_CASE("Code that a program compiled has the names of the map that it left", "[convert]") {
+  SKIP_WITHOUT_PERF();
+  const TemporaryDirectory directory;
+  const std::string pid_path = directory.file("pid");
+  const PerfRecording perf(with_stacks({}), {"sh", "-c", R"(echo $$ >"$0"; exec "$@")", pid_path,
+                                             target_path("jit_code"), "0.5", "leaves"});
+  const std::string pid = contents_of(pid_path);
+  const fs::path map = "/tmp/perf-" + pid.substr(0, pid.find('\n')) + ".map";
+  REQUIRE(fs::exists(map));
+  const auto convert_with = [&](fs::file_time_type written_at) {
+    fs::last_write_time(map, written_at);
+    const TemporaryDirectory out;
+    return convert(out, perf);
+  };
+  const auto written_at = fs::last_write_time(map);
+  const Recording named = convert_with(written_at);
+  CHECK(named.profile().share_containing("compiled_just_now") > 0.9);
+  CHECK(named.profile().share_containing("burn_until") > 0.9);
+  const Recording nameless = convert_with(written_at - std::chrono::hours(1));
+  CHECK(nameless.profile().share_containing("compiled_just_now") == 0);
+  check_says(nameless.result, "is not used: it is older than the program that ran");
+  fs::remove(map);
+}
+#endif
 
 TEST_CASE("A file that was replaced is not unwound with", "[convert]") {
   SKIP_WITHOUT_PERF();

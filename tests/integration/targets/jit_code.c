@@ -1,6 +1,7 @@
 // jit_code CPU_SECONDS [MAP]: copies the code of a function into memory of its own and burns
 // CPU_SECONDS in it. MAP "tells": it is named in /tmp/perf-PID.map, as compilers do for perf, and
-// the file removed at the end; "late": only after the first half; without: nowhere.
+// the file removed at the end; "leaves": the file stays; "late": only after the first half;
+// without: nowhere.
 #include "work.h"
 
 #include <stdint.h>
@@ -43,10 +44,10 @@ int main(int argc, char** argv) {
   memcpy(memory, code, sizeof(code));
   void (*compiled)(uint64_t) = NULL;
   memcpy(&compiled, &memory, sizeof(compiled));
-  if (strcmp(way, "tells") == 0) tell(memory);
+  if (strcmp(way, "tells") == 0 || strcmp(way, "leaves") == 0) tell(memory);
   burn_until(compiled, cpu_seconds / 2);
   if (strcmp(way, "late") == 0) tell(memory);
   burn_until(compiled, cpu_seconds);
-  if (g_map_path[0] != 0) unlink(g_map_path);
+  if (g_map_path[0] != 0 && strcmp(way, "leaves") != 0) unlink(g_map_path);
   return 0;
 }

@@ -121,9 +121,13 @@ TEST_CASE("features tell build ids, clock, machine and names") {
   append_number<uint32_t>(clock, 1);
   append_number<uint64_t>(clock, 1'000);
   append_number<uint64_t>(clock, 10);
+  std::vector<std::byte> host_name;
+  append_number<uint32_t>(host_name, 8);
+  append(host_name, bytes_of(std::string_view("builder\0", 8)));
   const auto header = header_of(one_event()
                                     .record(finished_round())
                                     .feature(2, ids)
+                                    .feature(3, host_name)
                                     .feature(6, arch)
                                     .feature(12, names)
                                     .feature(29, clock));
@@ -131,6 +135,7 @@ TEST_CASE("features tell build ids, clock, machine and names") {
   CHECK(header.build_ids[0].path == "/bin/a");
   CHECK(header.build_ids[0].build_id == std::vector<std::byte>(16, std::byte{1}));
   CHECK(header.build_ids[1].build_id == std::vector<std::byte>(20, std::byte{2}));
+  CHECK(header.host_name == "builder");
   CHECK(header.arch == "x86_64");
   CHECK(header.events[0].name == "cycles");
   REQUIRE(header.clock);

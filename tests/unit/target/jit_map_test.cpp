@@ -203,3 +203,70 @@ TEST_CASE("A JIT map is believed if the process's user owns it, or root alone") 
   REQUIRE(::chmod(process.map_path().c_str(), 0600) == 0);
   CHECK_FALSE(is_believed_of(0));
 }
+
+namespace {
+
+uint64_t unix_seconds_ago_ns(uint64_t seconds) { return os::unix_ns() - seconds * kNsPerSecond; }
+
+void set_age(const std::string& path, time_t seconds) {
+  const timespec then{::time(nullptr) - seconds, 0};
+  const timespec times[] = {then, then};
+  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+}
+
+std::string refusal_of_recorded(const target::RecordedProcess& process) {
+  const auto file = target::open_recorded_jit_map(process);
+  if (file) return "none";
+  return file.error().code == ErrorCode::NotFound ? "not found" : file.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("The JIT map of a process that was recorded before and has ended") {
+  Sleeper sleeper;
+  const uint32_t pid = sleeper.pid();
+  const std::string path = sleeper.map_path();
+  sleeper.end();
+  target::RecordedProcess process{.pid = pid,
+                                  .recording_begin_unix_ns = unix_seconds_ago_ns(100),
+                                  .recording_end_unix_ns = os::unix_ns()};
+  CHECK(refusal_of_recorded(process) == "not found");
+  test::write_text(path, "1000 10 first\n");
+  CHECK(refusal_of_recorded(process) == "none");
+  SECTION("older than the recording, where nothing tells when the program began") {
+    set_age(path, 200);
+    CHECK(says(refusal_of_recorded(process), "older than the recording"));
+    process.program_begin_unix_ns = unix_seconds_ago_ns(300);
+    CHECK(refusal_of_recorded(process) == "none");
+  }
+  SECTION("older than the program") {
+    set_age(path, 60);
+    process.program_begin_unix_ns = unix_seconds_ago_ns(50);
+    CHECK(says(refusal_of_recorded(process), "older than the program that ran"));
+  }
+  SECTION("made when the recording was over") {
+    struct statx status {};
+    const bool has_birth = ::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME, &status) == 0 &&
+                           (status.stx_mask & STATX_BTIME) != 0;
+    process.recording_end_unix_ns = unix_seconds_ago_ns(10);
+    CHECK(says(refusal_of_recorded(process), "made after the recording") == has_birth);
+  }
+  SECTION("a link") {
+    fs::rename(path, path + "-elsewhere");
+    fs::create_symlink(path + "-elsewhere", path);
+    CHECK(says(refusal_of_recorded(process), "no regular file"));
+    fs::remove(path + "-elsewhere");
+  }
+}
+
+TEST_CASE("The JIT map of a process that was recorded before and still runs may be older") {
+  Sleeper process;
+  test::write_text(process.map_path(), "1000 10 first\n");
+  const uint64_t later_ns = os::unix_ns() + 10 * kNsPerSecond;
+  const target::RecordedProcess recorded{.pid = process.pid(),
+                                         .recording_begin_unix_ns = later_ns,
+                                         .recording_end_unix_ns = later_ns + kNsPerSecond};
+  CHECK(refusal_of_recorded(recorded) == "none");
+  process.end();
+  CHECK(says(refusal_of_recorded(recorded), "older than the recording"));
+}

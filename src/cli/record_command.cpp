@@ -18,6 +18,7 @@
 #include "sampling/perf_sampler.h"
 #include "target/launch.h"
 #include "target/proc.h"
+#include "target/process_files.h"
 #include "target/target_files.h"
 
 #include <algorithm>
@@ -40,7 +41,8 @@ namespace {
 std::string executable_of(int pid) {
   std::string path(4096, '\0');
   const ssize_t length =
-      ::readlink(fmt::format("/proc/{}/exe", pid).c_str(), path.data(), path.size());
+      ::readlink((target::directory_of(static_cast<uint32_t>(pid)) + "/exe").c_str(), path.data(),
+                 path.size());
   path.resize(length < 0 ? 0 : static_cast<size_t>(length));
   constexpr std::string_view kDeleted = " (deleted)";
   if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
@@ -96,8 +98,8 @@ struct LiveRecorder {
                RecordOutputs& outputs, const SharedFiles& files, const os::SignalSet& signals)
       : sampler(sampling::make_perf_sampler(sampler_options(options), outputs.raw_log.get())),
         line(!options.is_quiet, command_pid),
-        recorder(recorder_options(options, main_executable, outputs.raw_log.get(), files),
-                 *sampler, signals, outputs.chunks,
+        recorder(recorder_options(options, main_executable, outputs.raw_log.get(), files), *sampler,
+                 signals, outputs.chunks,
                  [this](const recorder::Progress& progress) { line.show(progress); }) {}
   LiveRecorder(const LiveRecorder&) = delete;  // the recorder refers to the others
   LiveRecorder& operator=(const LiveRecorder&) = delete;

@@ -4,6 +4,7 @@
 #include "cli/message.h"
 #include "os/file.h"
 #include "os/standard_streams.h"
+#include "target/process_files.h"
 
 #include <algorithm>
 #include <string>
@@ -63,7 +64,8 @@ Result<void> check_no_program(const RecordOptions& options, const std::string& p
   const bool is_path =
       !options.command.empty() && options.command.front().find('/') != std::string::npos;
   if (is_path) programs.push_back(options.command.front());
-  for (const int pid : options.pids) programs.push_back(fmt::format("/proc/{}/exe", pid));
+  for (const int pid : options.pids)
+    programs.push_back(target::directory_of(static_cast<uint32_t>(pid)) + "/exe");
   for (const std::string& output : {path, options.summary, options.raw_log}) {
     if (output.empty() || output == "-") continue;
     const bool is_program = std::ranges::any_of(

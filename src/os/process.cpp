@@ -33,6 +33,13 @@ std::optional<pid_t> parse_tid(std::string_view name) {
   return error == std::errc() && stop == end ? std::optional(tid) : std::nullopt;
 }
 
+// A thread that ended stays a zombie until its process, or its parent, takes notice.
+bool has_ended(pid_t tid) {
+  const auto text = read_small_file(fmt::format("/proc/{}/stat", tid));
+  const auto stat = text ? parse_stat(*text) : std::nullopt;
+  return !stat || stat->state == 'Z' || stat->state == 'X';
+}
+
 }  // namespace
 
 Result<std::vector<pid_t>> list_threads(pid_t pid) {
@@ -46,6 +53,14 @@ Result<std::vector<pid_t>> list_threads(pid_t pid) {
   if (error_number != 0) return process_error(error_number, pid, "list of threads");
   std::sort(threads.begin(), threads.end());
   return threads;
+}
+
+pid_t living_thread_of(pid_t pid) {
+  if (!has_ended(pid)) return pid;
+  const auto threads = list_threads(pid);
+  if (!threads) return pid;
+  const auto living = std::ranges::find_if_not(*threads, has_ended);
+  return living == threads->end() ? pid : *living;
 }
 
 Result<Fd> open_pidfd(pid_t pid) {

@@ -15,6 +15,11 @@ namespace sentry_prof::os {
 // Threads of a process, sorted, from /proc/PID/task. Gone if the process has ended.
 Result<std::vector<pid_t>> list_threads(pid_t pid);
 
+// By whose id the process's memory and files can be asked for: its own, or that of one of its
+// threads, where the main thread has ended before the others. Such a one has none of its own any
+// more, and any thread's id stands for its process in /proc/ID (proc(5)) and process_vm_readv(2).
+pid_t living_thread_of(pid_t pid);
+
 // Readable when the process has ended. Gone if it has ended and was reaped.
 Result<Fd> open_pidfd(pid_t pid);
 

@@ -1,9 +1,11 @@
 #include "os/process_memory.h"
 
 #include "os/clock.h"
+#include "os/process.h"
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -39,20 +41,28 @@ size_t total_bytes(const Pages& pages, size_t count) {
   return sum;
 }
 
-}  // namespace
-
-size_t read_memory(pid_t pid, uint64_t address, std::span<std::byte> out) {
+size_t read_memory_of_thread(pid_t tid, uint64_t address, std::span<std::byte> out) {
   Pages pages;
   size_t done = 0;
   while (done < out.size()) {
     const size_t count = split_into_pages(address + done, out.size() - done, pages);
     const iovec local{out.data() + done, total_bytes(pages, count)};
-    const ssize_t got = ::process_vm_readv(pid, &local, 1, pages.data(), count, 0);
+    const ssize_t got = ::process_vm_readv(tid, &local, 1, pages.data(), count, 0);
     if (got <= 0) break;
     done += static_cast<size_t>(got);
     if (static_cast<size_t>(got) < local.iov_len) break;
   }
   return done;
+}
+
+}  // namespace
+
+size_t read_memory(pid_t pid, uint64_t address, std::span<std::byte> out) {
+  errno = 0;
+  const size_t done = read_memory_of_thread(pid, address, out);
+  if (errno != ESRCH || done != 0) return done;
+  const pid_t living = living_thread_of(pid);
+  return living == pid ? 0 : read_memory_of_thread(living, address, out);
 }
 
 // One thread, and what is asked of it. The thread has a share in it, and its own copy of the bytes:

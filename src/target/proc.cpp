@@ -6,6 +6,7 @@
 #include "os/privileges.h"
 #include "os/proc_text.h"
 #include "os/process.h"
+#include "target/process_files.h"
 
 #include <algorithm>
 
@@ -94,20 +95,9 @@ Result<void> check_owner(int pid, const os::ProcStatus& status) {
                                                   pid)));
 }
 
-bool has_ended(int pid, int tid) {
-  const auto text = os::read_small_file(proc_path(pid, fmt::format("task/{}/stat", tid)));
-  const auto stat = text ? os::parse_stat(*text) : std::nullopt;
-  return !stat || stat->state == 'Z' || stat->state == 'X';
-}
-
 Result<void> check_lives(int pid, const os::ProcStat& stat) {
   if (stat.state != 'Z' && stat.state != 'X') return {};
-  // A main thread that ended stays a zombie for as long as others live.
-  const auto threads = os::list_threads(pid);
-  if (threads && std::any_of(threads->begin(), threads->end(),
-                             [&](int tid) { return !has_ended(pid, tid); })) {
-    return {};
-  }
+  if (os::living_thread_of(pid) != pid) return {};
   return fail(ErrorCode::Gone,
               fmt::format("{} has already ended: it is a zombie that waits for its parent ({}) to "
                           "take notice.",
@@ -143,17 +133,6 @@ Result<void> check_is_profilable(int pid) {
 
 namespace {
 
-// The maps of a main thread that has ended are empty: those of its living threads are the same.
-Result<std::string> read_maps(int pid, const std::vector<int>& threads) {
-  auto maps = os::read_small_file(proc_path(pid, "maps"));
-  if (maps && !maps->empty()) return maps;
-  for (const int tid : threads) {
-    auto other = os::read_small_file(proc_path(pid, fmt::format("task/{}/maps", tid)));
-    if (other && !other->empty()) return other;
-  }
-  return maps;
-}
-
 // Those that end meanwhile are left out. Opened relative to the directory and read with one call
 // each, since a process may have thousands.
 std::vector<std::pair<uint32_t, std::string>> read_names(int pid, const std::vector<int>& threads) {
@@ -181,7 +160,7 @@ Result<ProcessSnapshot> read_process(int pid) {
   snapshot.pid = static_cast<uint32_t>(pid);
   const auto threads = os::list_threads(pid);
   if (!threads) return tl::unexpected(threads.error());
-  const auto maps = read_maps(pid, *threads);
+  const auto maps = os::read_small_file(directory_of(snapshot.pid) + "/maps");
   if (!maps) return tl::unexpected(maps.error());
   snapshot.mappings = parse_maps(*maps, snapshot.pid);
   snapshot.name = read_name(proc_path(pid, "comm"));

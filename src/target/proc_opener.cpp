@@ -41,8 +41,8 @@ bool links_to(const std::string& link, const std::string& path) {
 // those of its lower layers before Linux 6.8.)
 os::Fd find_by_map_files(const MappingFacts& mapping) {
   const uint64_t begin = mapping.begin.value;
-  const std::string link =
-      fmt::format("/proc/{}/map_files/{:x}-{:x}", mapping.pid, begin, begin + mapping.size_bytes);
+  const std::string link = fmt::format("{}/map_files/{:x}-{:x}", directory_of(mapping.pid), begin,
+                                       begin + mapping.size_bytes);
   os::Fd found(::open(link.c_str(), O_PATH | O_CLOEXEC));
   if (!found.is_open()) return found;
   if (!is_expected_file(found, mapping) && !links_to(link, mapping.path)) found.reset();
@@ -52,7 +52,7 @@ os::Fd find_by_map_files(const MappingFacts& mapping) {
 // The program that the process runs, if that is what is mapped: the exact inode again, and no
 // capability is needed for a process of one's own. The name alone may be another process's by now.
 os::Fd find_by_exe(const MappingFacts& mapping) {
-  const std::string link = fmt::format("/proc/{}/exe", mapping.pid);
+  const std::string link = directory_of(mapping.pid) + "/exe";
   const bool has_name =
       links_to(link, mapping.path) || links_to(link, mapping.path + std::string(kDeletedSuffix));
   const bool can_be_proven = mapping.inode != 0 || !mapping.build_id.empty();

@@ -2,6 +2,7 @@
 
 #include "os/file.h"
 #include "os/proc_text.h"
+#include "os/process.h"
 
 #include <cerrno>
 
@@ -47,9 +48,12 @@ AsUserOf::~AsUserOf() {
   ::setfsgid(previous_gid_);
 }
 
+std::string directory_of(uint32_t pid) {
+  return fmt::format("/proc/{}", os::living_thread_of(static_cast<pid_t>(pid)));
+}
+
 os::Fd open_root_of(uint32_t pid) {
-  return os::Fd(
-      ::open(fmt::format("/proc/{}/root", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return os::Fd(::open((directory_of(pid) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
 }
 
 os::Fd find_below(int root, const std::string& path, uint64_t resolve_flags) {

@@ -36,6 +36,10 @@ class AsUserOf {
   gid_t previous_gid_ = 0;
 };
 
+// Where /proc shows what the process has, also when its main thread has ended before the others:
+// "/proc/ID".
+std::string directory_of(uint32_t pid);
+
 // An O_PATH descriptor of the process's root directory; closed, with errno, if it has ended.
 os::Fd open_root_of(uint32_t pid);
 

@@ -98,6 +98,19 @@ TEST_CASE("The target's end ends the recording, and all is written", "[attach]")
   check_is_spin(recording.profile());
 }
 
+TEST_CASE("A process whose main thread has ended is recorded like any other", "[attach]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const BackgroundProcess target({.arguments = {target_path("leader_gone"), "60"}});
+  REQUIRE(wait_until([&] { return state_of(target.pid()) == 'Z'; }));
+  const Recording recording =
+      record_well(directory, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  CHECK(recording.profile().share_containing("burn_on") > 0.95);
+  CHECK(recording.summary().share_complete() > 0.98);
+  CHECK(recording.profile().images_whose_file_contains("leader_gone") == 1);
+  CHECK(recording.result.standard_error.find("could not be read") == std::string::npos);
+}
+
 TEST_CASE("Of several processes those that are there are recorded", "[attach]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

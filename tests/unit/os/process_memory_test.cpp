@@ -2,6 +2,7 @@
 
 #include "os/clock.h"
 #include "os/fd.h"
+#include "os/process.h"
 #include "support/catch2.h"
 
 #include <chrono>
@@ -11,9 +12,11 @@
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace sentry_prof;
@@ -132,4 +135,53 @@ TEST_CASE("A reader does not wait for a page that does not come, but reads again
     got = read_one(reader, page.address(), out);
   }
   CHECK(got == out.size());
+}
+
+namespace {
+
+// A child whose main thread has ended, while another one sleeps.
+class WithoutMainThread {
+ public:
+  WithoutMainThread() : pid_(::fork()) {
+    if (pid_ == 0) {
+      std::thread([] { ::pause(); }).detach();
+      ::syscall(SYS_exit, 0);  // of this thread alone
+    }
+    for (int i = 0; i < 5000 && os::living_thread_of(pid_) == pid_; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  WithoutMainThread(const WithoutMainThread&) = delete;
+  WithoutMainThread& operator=(const WithoutMainThread&) = delete;
+  ~WithoutMainThread() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+}  // namespace
+
+TEST_CASE("Memory can be read of a process whose main thread has ended") {
+  const Mapping mapping;
+  const WithoutMainThread child;
+  REQUIRE(os::living_thread_of(child.pid()) != child.pid());
+  std::vector<std::byte> out(8);
+  CHECK(os::read_memory(child.pid(), mapping.address(), out) == 8);
+  CHECK(out[7] == std::byte{7});
+  CHECK(os::read_memory(child.pid(), mapping.address() + 2 * kPage, out) == 0);
+}
+
+TEST_CASE("The main thread stands for its process as long as it lives, and when nobody does") {
+  CHECK(os::living_thread_of(::getpid()) == ::getpid());
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  CHECK(os::living_thread_of(child) == child);
+  ::waitpid(child, nullptr, 0);
+  CHECK(os::living_thread_of(child) == child);
 }

@@ -13,6 +13,10 @@ namespace {
 // many are a hundred for each address of a chunk of 160,000 frames, and take less than a tenth of a
 // second; what has been found until then stays.
 constexpr uint64_t kMaxComparisons = 1 << 24;
+// How far a symbol without size may name code. Where a library was stripped the next symbol says
+// nothing: Debian's libx264 has 192 KiB of other functions behind one exported label. Few functions
+// of assembly are longer than this, and those mostly have a size.
+constexpr uint64_t kLongestLabel_bytes = 4096;
 
 // More is better.
 auto rank_of_holder(const Symbol& s) {
@@ -63,6 +67,7 @@ void SymbolMatch::add(const Symbol& symbol) {
 }
 
 bool SymbolMatch::label_reaches(const Symbol& label, LinkAddress address) const {
+  if (address.value - label.start >= kLongestLabel_bytes) return false;
   if (layout_.text) {
     return holds(*layout_.text, label.start) && holds(*layout_.text, address.value);
   }

@@ -45,8 +45,8 @@ struct SymbolChoice {
 // Memory is bounded by the number of addresses. Of several symbols that hold an address, a function
 // beats a label without type, then the nearest start wins (the inner of two nested symbols), then
 // GLOBAL and WEAK over LOCAL. A symbol without size reaches up to the next symbol,
-// but only in .text (behind the last label of .init stands the PLT), and only where no other holds
-// the address.
+// but no farther than 4 KiB, only in .text (behind the last label of .init stands the PLT), and
+// only where no other holds the address.
 class SymbolMatch {
  public:
   // Addresses in ascending order; both arguments must outlive this object.

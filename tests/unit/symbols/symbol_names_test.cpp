@@ -22,15 +22,17 @@ const ElfKind kKinds[] = {
 
 // A file with .text at 0x1000 and one symbol table.
 std::vector<std::byte> with_symbols(const std::vector<SymbolTableBuilder::Symbol>& symbols,
-                                    ElfKind kind = {}, uint32_t table_type = SHT_SYMTAB) {
+                                    ElfKind kind = {}, uint32_t table_type = SHT_SYMTAB,
+                                    size_t text_bytes = kTextBytes) {
   SymbolTableBuilder table(kind);
   for (const auto& symbol : symbols) table.add(symbol);
   ElfBuilder elf(kind);
-  elf.section({.name = ".text", .address = kText, .contents = std::vector<std::byte>(kTextBytes)});
+  elf.section({.name = ".text", .address = kText, .contents = std::vector<std::byte>(text_bytes)});
   elf.section({.name = ".sym", .type = table_type, .contents = table.symbols(), .link = ".str"});
   elf.section({.name = ".str", .type = SHT_STRTAB, .contents = table.strings()});
   // The executable segment begins before .text, as .init and .plt do.
-  elf.segment({.flags = PF_R | PF_X, .vaddr = 0x800, .file_bytes = 1, .memory_bytes = 0x1800});
+  elf.segment(
+      {.flags = PF_R | PF_X, .vaddr = 0x800, .file_bytes = 1, .memory_bytes = 0x800 + text_bytes});
   return elf.build();
 }
 
@@ -161,6 +163,14 @@ TEST_CASE("names_at lets a symbol without size reach to the next symbol of .text
   });
   CHECK(names(file, {0x980, 0x1000, 0x101f, 0x1030, 0x1048, 0x1050, 0x1070}) ==
         Names{"-", "assembly", "assembly", "label", "sized", "-", "-"});
+}
+
+TEST_CASE("names_at lets a symbol without size reach no farther than functions are long") {
+  const auto file = with_symbols(
+      {{"exported_label", 0x1000, 0, STT_NOTYPE, STB_GLOBAL, 1}, function("sized", 0x2800, 0x1800)},
+      {}, SHT_DYNSYM, 0x8000);
+  CHECK(names(file, {0x1000, 0x1fff, 0x2000, 0x27ff, 0x3fff}) ==
+        Names{"exported_label", "exported_label", "-", "-", "sized"});
 }
 
 TEST_CASE("names_at passes over symbols that name no code") {

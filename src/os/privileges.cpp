@@ -1,15 +1,34 @@
 #include "os/privileges.h"
 
+#include "os/file.h"
+#include "os/proc_text.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
 namespace sentry_prof::os {
 
-std::string how_to_get(std::string_view capability) {
+namespace {
+
+bool has(const Capability& capability) {
+  const auto text = read_small_file("/proc/self/status");
+  const auto self = text ? parse_status(*text) : std::nullopt;
+  return self && ((self->effective_capabilities >> capability.number) & 1) != 0;
+}
+
+}  // namespace
+
+std::string how_to_get(const Capability& capability) {
+  if (has(capability)) {
+    return fmt::format(
+        "{} is there, so something else forbids it (a security module, or a process of a user "
+        "namespace above this one)",
+        capability.name);
+  }
   // A container's root has few capabilities unless more are asked for.
   if (::geteuid() == 0)
-    return fmt::format("root has no {} here: add it to the container", capability);
-  return fmt::format("run as root, or with {}", capability);
+    return fmt::format("root has no {} here: add it to the container", capability.name);
+  return fmt::format("run as root, or with {}", capability.name);
 }
 
 }  // namespace sentry_prof::os

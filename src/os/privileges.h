@@ -6,8 +6,16 @@
 
 namespace sentry_prof::os {
 
-// "run as root, or with CAP_X"; something else for root, who has been there already. `capability`
-// is its name. Continues a sentence.
-std::string how_to_get(std::string_view capability);
+// A capability, by the number and the name of linux/capability.h.
+struct Capability {
+  unsigned number = 0;
+  std::string_view name;
+};
+inline constexpr Capability kCapSysPtrace{19, "CAP_SYS_PTRACE"};
+inline constexpr Capability kCapPerfmon{38, "CAP_PERFMON"};  // Linux 5.8
+
+// "run as root, or with CAP_X"; something else for root, who has been there already, and for who
+// has it. Continues a sentence.
+std::string how_to_get(const Capability& capability);
 
 }  // namespace sentry_prof::os

@@ -33,13 +33,6 @@ std::optional<pid_t> parse_tid(std::string_view name) {
   return error == std::errc() && stop == end ? std::optional(tid) : std::nullopt;
 }
 
-// A thread that ended stays a zombie until its process, or its parent, takes notice.
-bool has_ended(pid_t tid) {
-  const auto text = read_small_file(fmt::format("/proc/{}/stat", tid));
-  const auto stat = text ? parse_stat(*text) : std::nullopt;
-  return !stat || stat->state == 'Z' || stat->state == 'X';
-}
-
 }  // namespace
 
 Result<std::vector<pid_t>> list_threads(pid_t pid) {
@@ -53,6 +46,12 @@ Result<std::vector<pid_t>> list_threads(pid_t pid) {
   if (error_number != 0) return process_error(error_number, pid, "list of threads");
   std::sort(threads.begin(), threads.end());
   return threads;
+}
+
+bool has_ended(pid_t tid) {
+  const auto text = read_small_file(fmt::format("/proc/{}/stat", tid));
+  const auto stat = text ? parse_stat(*text) : std::nullopt;
+  return !stat || stat->state == 'Z' || stat->state == 'X';
 }
 
 pid_t living_thread_of(pid_t pid) {

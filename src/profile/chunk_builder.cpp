@@ -41,11 +41,21 @@ uint64_t RawChunk::samples_with_stack() const {
   return sum;
 }
 
-bool RawChunk::can_be_valid() const {
-  return std::any_of(threads.begin(), threads.end(), [](const RawThread& t) {
-    return t.samples_with_stack >= limits::kMinSamplesPerThread;
-  });
+namespace {
+
+bool is_short(const RawThread& thread) {
+  return thread.samples_with_stack < limits::kMinSamplesPerThread;
 }
+
+}  // namespace
+
+uint64_t RawChunk::samples_of_short_threads() const {
+  uint64_t sum = 0;
+  for (const RawThread& t : threads) sum += is_short(t) ? t.samples_with_stack : 0;
+  return sum;
+}
+
+bool RawChunk::can_be_valid() const { return !std::ranges::all_of(threads, is_short); }
 
 ChunkBuilder::ChunkBuilder(uint64_t begin_ns)
     : hash_seed_(random_hash_seed()), stack_table_(hash_seed_) {

@@ -54,7 +54,9 @@ struct RawChunk {
   std::vector<RawThread> threads;
 
   uint64_t samples_with_stack() const;
-  // Some thread has at least limits::kMinSamplesPerThread samples with a stack.
+  // Of threads with fewer than limits::kMinSamplesPerThread of them, which the server drops.
+  uint64_t samples_of_short_threads() const;
+  // Some thread has at least as many.
   bool can_be_valid() const;
 };
 

@@ -123,13 +123,16 @@ void ChunkFinisher::process(ChunkJob job) {
 void ChunkFinisher::finish_and_write(ChunkJob job) {
   const uint64_t samples = job.chunk.samples_with_stack();
   const uint64_t markers = job.chunk.samples.size() - samples;
+  const uint64_t of_short_threads = job.chunk.samples_of_short_threads();
   if (!job.chunk.can_be_valid()) {
     ++figures_.chunks_too_small;
     figures_.samples_too_small += samples;
     return;
   }
   try {
-    write(finish(std::move(job)), samples, markers);
+    if (!write(finish(std::move(job)), samples)) return;
+    figures_.samples_of_short_threads += of_short_threads;
+    figures_.idle_markers_written += markers;
   } catch (const std::bad_alloc&) {
     figures_.samples_not_written += samples;
     note_error("out of memory while finishing a chunk");
@@ -145,18 +148,18 @@ Profile ChunkFinisher::finish(ChunkJob job) {
   return profile;
 }
 
-void ChunkFinisher::write(const Profile& profile, uint64_t samples, uint64_t markers) {
+bool ChunkFinisher::write(const Profile& profile, uint64_t samples) {
   const auto written = sink_.write(profile, ++chunks_handed_on_);
   if (!written) {
     figures_.samples_not_written += samples;
     note_error(written.error().message);
     sink_is_broken_ = sink_.is_broken();
-    return;
+    return false;
   }
   ++figures_.chunks_written;
   figures_.samples_written += samples;
-  figures_.idle_markers_written += markers;
   count_leaves(profile);
+  return true;
 }
 
 void ChunkFinisher::note_error(const std::string& message) {

@@ -31,6 +31,7 @@ struct ChunkJob {
 // What became of the chunks.
 struct FinishedFigures {
   uint64_t samples_written = 0;
+  uint64_t samples_of_short_threads = 0;  // of these
   uint64_t idle_markers_written = 0;
   uint32_t chunks_written = 0;
   uint32_t chunks_too_small = 0;
@@ -70,7 +71,7 @@ class ChunkFinisher {
  private:
   explicit ChunkFinisher(ChunkSink& sink) : sink_(sink) {}
   void run();
-  void write(const Profile& profile, uint64_t samples, uint64_t markers);
+  bool write(const Profile& profile, uint64_t samples);
   void note_error(const std::string& message);
   void process(ChunkJob job);
   void finish_and_write(ChunkJob job);

@@ -45,7 +45,7 @@ std::string_view describe(Loss loss) {
     case Loss::OutsideProcess:
       return "of new processes (--no-children)";
     case Loss::NoUserRegisters:
-      return "the thread had no user state (about to exit)";
+      return "the thread had no user state (about to exit, or the kernel's own, as io_uring has)";
     case Loss::UnsupportedAbi:
       return "of 32-bit code, which is not supported";
     case Loss::DuringExec:

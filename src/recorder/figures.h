@@ -108,7 +108,8 @@ struct RunFigures {
   sampling::SamplerStats sampler;
   sampling::SamplerSetup setup;
   unwind::UnwinderStats unwinder;
-  uint64_t samples_written = 0;  // with a stack, in written chunks
+  uint64_t samples_written = 0;           // with a stack, in written chunks
+  uint64_t samples_of_short_threads = 0;  // of these, those that Sentry drops
   uint64_t idle_markers_written = 0;
   uint32_t chunks_written = 0;
   uint32_t chunks_too_small = 0;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -36,6 +37,8 @@ constexpr uint64_t kSettled_ns = 10'000'000;
 // A sample is handed on within kPollInterval_ns and what the merge holds back. Much later the stack
 // that it saw is gone, and each attempt a waste.
 constexpr uint64_t kLatestLiveRead_ns = 500'000'000;
+// Of processes that go on when the recording has ended.
+constexpr size_t kMaxLeftShown = 10;
 
 // How long to wait before the rings are looked into again.
 class PollPace {
@@ -74,7 +77,7 @@ Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWrite
   const bool is_refused = snapshot.error().code == ErrorCode::PermissionDenied;
   return fail(snapshot.error().code,
               snapshot.error().message + ". Without its maps no stack can be unwound" +
-                  (is_refused ? ": " + os::how_to_get("CAP_SYS_PTRACE") : std::string()));
+                  (is_refused ? ": " + os::how_to_get(os::kCapSysPtrace) : std::string()));
 }
 
 // Whether each of the processes has ended.
@@ -83,6 +86,21 @@ bool all_ended(const std::vector<int>& pidfds) {
     pollfd entry{fd, POLLIN, 0};
     return ::poll(&entry, 1, 0) == 1;
   });
+}
+
+// A daemon's parent ends when the daemon has begun. Empty if nobody is left.
+std::string note_of_left(const target::ProcessTable& processes) {
+  std::vector<uint32_t> left = processes.living_processes();
+  std::erase_if(left, [](uint32_t pid) { return os::has_ended(static_cast<pid_t>(pid)); });
+  if (left.empty()) return "";
+  const size_t shown = std::min(left.size(), kMaxLeftShown);
+  return fmt::format(
+      "the recording ended with what it was pointed at, but {} that this started go{} on: "
+      "sentry-prof record -p {}{}",
+      left.size() == 1 ? "a process" : fmt::format("{} processes", left.size()),
+      left.size() == 1 ? "es" : "",
+      fmt::join(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(shown), ","),
+      shown < left.size() ? ",..." : "");
 }
 
 }  // namespace
@@ -244,6 +262,10 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.figures.sampler = sampler_.stats();
   result.figures.setup = sampler_.setup();
   result.figures.requested_hz = options_.frequency_hz;
+  if (result.reason == StopReason::TargetEnded) {
+    if (auto note = note_of_left(run.processes); !note.empty())
+      run.notes.push_back(std::move(note));
+  }
   result.figures.notes = std::move(run.notes);
   fill_in(result.figures, recording, run.images, run.processes, *run.finisher);
   if (options_.raw_log != nullptr) options_.raw_log->on_end({end_ns, sampler_.stats()});

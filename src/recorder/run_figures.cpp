@@ -16,6 +16,7 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
   figures.notes.insert(figures.notes.end(), recording.jit_map_problems().begin(),
                        recording.jit_map_problems().end());
   figures.samples_written = finished.samples_written;
+  figures.samples_of_short_threads = finished.samples_of_short_threads;
   figures.idle_markers_written = finished.idle_markers_written;
   figures.chunks_written = finished.chunks_written;
   figures.chunks_too_small = finished.chunks_too_small;

@@ -124,6 +124,15 @@ std::string files_not_read(const RunFigures& figures) {
       count, count == 1 ? "" : "s", count == 1 ? "was" : "were");
 }
 
+std::string dropped_by_sentry(const RunFigures& figures) {
+  const auto samples = static_cast<double>(figures.samples_of_short_threads);
+  if (samples <= kWorthTelling * static_cast<double>(figures.samples_written)) return "";
+  return fmt::format(
+      "{} of the {} samples are the only one of their thread in their file: Sentry drops these. "
+      "Threads so short are sampled more often with a higher --frequency",
+      figures.samples_of_short_threads, figures.samples_written);
+}
+
 std::string clock_set(const RunFigures& figures) {
   if (figures.sample.clock_steps == 0) return "";
   return "the clock was set while recording, or the machine slept: chunks since then have the new "
@@ -181,7 +190,7 @@ std::string code_not_read(const RunFigures& figures) {
   if (!is_much || figures.code_pages_not_read == 0) return "";
   return "stacks end in code that no file holds (JIT code, trampolines), and not all of it could "
          "be read. That takes the right to ptrace the target: " +
-         os::how_to_get("CAP_SYS_PTRACE");
+         os::how_to_get(os::kCapSysPtrace);
 }
 
 std::string cut_jit_map(const RunFigures& figures) {
@@ -216,9 +225,9 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     }
     return notes;
   }
-  for (auto note : {nothing_taken, shortfall, lost_records, memory_not_read, files_not_read,
-                    code_not_read, clock_set, state_forgotten, nameless_python, nameless_jit_code,
-                    cut_jit_map, bad_jit_map, late_cpus}) {
+  for (auto note : {nothing_taken, shortfall, dropped_by_sentry, lost_records, memory_not_read,
+                    files_not_read, code_not_read, clock_set, state_forgotten, nameless_python,
+                    nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

@@ -59,6 +59,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "samples", figures.samples_written);
   add_number(json, "samples_complete", figures.samples_complete());
   add_number(json, "samples_truncated", figures.samples_truncated());
+  add_number(json, "samples_of_short_threads", figures.samples_of_short_threads);
   add_number(json, "samples_with_live_frames", figures.sample.samples_with_live_frames);
   add_number(json, "samples_with_joined_frames", figures.sample.samples_with_joined_frames);
   add_number(json, "samples_with_frames_left_out", figures.sample.samples_with_frames_left_out);
@@ -201,7 +202,7 @@ std::string note_lines(const RunFigures& figures) {
   if (figures.setup.kernel_excluded) {
     text += fmt::format(
         "  note      time in system calls is missing (kernel.perf_event_paranoid forbids it; {})\n",
-        os::how_to_get("CAP_PERFMON"));
+        os::how_to_get(os::kCapPerfmon));
   }
   if (figures.setup.fell_back_to_cpu_clock) {
     text += "  note      this machine has no cycles counter; cpu-clock was used\n";

@@ -16,10 +16,6 @@
 #include <pwd.h>
 #include <unistd.h>
 
-#ifndef CAP_PERFMON  // Linux 5.8
-#define CAP_PERFMON 38
-#endif
-
 namespace sentry_prof::target {
 
 namespace {
@@ -64,8 +60,9 @@ bool may_look_at_others() {
   const auto text = os::read_small_file("/proc/self/status");
   const auto self = text ? os::parse_status(*text) : std::nullopt;
   if (!self) return ::geteuid() == 0;
-  constexpr uint64_t kEnough = (uint64_t{1} << CAP_SYS_PTRACE) | (uint64_t{1} << CAP_SYS_ADMIN) |
-                               (uint64_t{1} << CAP_PERFMON);
+  constexpr uint64_t kEnough = (uint64_t{1} << os::kCapSysPtrace.number) |
+                               (uint64_t{1} << CAP_SYS_ADMIN) |
+                               (uint64_t{1} << os::kCapPerfmon.number);
   return (self->effective_capabilities & kEnough) != 0;
 }
 
@@ -89,7 +86,7 @@ Result<void> check_owner(int pid, const os::ProcStatus& status) {
   const uint32_t other = ids[0] != self ? ids[0] : ids[1] != self ? ids[1] : ids[2];
   return fail(ErrorCode::PermissionDenied,
               fmt::format("{} runs as another user ({}). {}", described(pid), user_name(other),
-                          self == 0 ? "To look at it, " + os::how_to_get("CAP_SYS_PTRACE")
+                          self == 0 ? "To look at it, " + os::how_to_get(os::kCapSysPtrace)
                                     : fmt::format("Run sentry-prof as root: sudo sentry-prof "
                                                   "record -p {}",
                                                   pid)));

@@ -247,6 +247,15 @@ void ProcessTable::drop_long_ended() {
   exits_before_ = exits_;
 }
 
+std::vector<uint32_t> ProcessTable::living_processes() const {
+  std::vector<uint32_t> pids;
+  for (const auto& [pid, entry] : processes_) {
+    if (!entry.process.has_exited && !entry.living_tids.empty()) pids.push_back(pid);
+  }
+  std::ranges::sort(pids);
+  return pids;
+}
+
 std::unordered_set<unwind::ImageId> ProcessTable::mapped_images() const {
   std::unordered_set<unwind::ImageId> images;
   for (const auto& [pid, entry] : processes_) {

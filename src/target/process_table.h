@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 namespace sentry_prof::target {
 
@@ -82,6 +83,8 @@ class ProcessTable {
   void drop_long_ended();
   // Of all processes, also such as have ended.
   std::unordered_set<unwind::ImageId> mapped_images() const;
+  // Of which no end was told, by pid.
+  std::vector<uint32_t> living_processes() const;
 
   size_t process_count() const { return processes_seen_; }  // all that were ever seen
   size_t thread_count() const { return threads_seen_; }     // all that were ever seen

@@ -4,7 +4,9 @@
 #include "recording.h"
 #include "support/catch2.h"
 #include "target_path.h"
+#include "text_file.h"
 
+#include <csignal>
 #include <fstream>
 
 #include <sys/stat.h>
@@ -107,6 +109,19 @@ TEST_CASE("The command's own end is passed through", "[launch]") {
   CHECK(record(directory, {.command = {"sh", "-c", "exit 3"}}).result.status() == 3);
   CHECK(record(directory, {.command = {"sh", "-c", "kill -TERM $$"}}).result.status() == 128 + 15);
   CHECK(record(directory, {.command = {"sh", "-c", "kill -SEGV $$"}}).result.status() == 128 + 11);
+}
+
+TEST_CASE("A process that goes on when the command has ended is told of", "[launch]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string pid_path = directory.file("pid");
+  const CommandResult result = run_command(
+      {.arguments = {sentry_prof_path(), "record", "-o", directory.file("out.json"), "--", "sh",
+                     "-c", R"(sleep 100 >/dev/null 2>&1 & echo $! >"$0")", pid_path}});
+  const std::string pid = contents_of(pid_path);
+  ::kill(std::stoi(pid), SIGKILL);
+  CHECK(result.status() == 0);
+  check_says(result, "goes on: sentry-prof record -p " + pid);
 }
 
 TEST_CASE("The command's own input, output and environment are left alone", "[launch]") {

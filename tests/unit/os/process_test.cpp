@@ -5,6 +5,7 @@
 #include "os/file.h"
 #include "os/limits.h"
 #include "os/privileges.h"
+#include "os/proc_text.h"
 #include "os/signals.h"
 #include "os/standard_streams.h"
 #include "os/system_info.h"
@@ -174,12 +175,23 @@ TEST_CASE("A process that SIGSTOP stopped is known to be") {
 }
 
 TEST_CASE("Advice to run as root is not for root") {
-  CHECK(status_of_child([] {
+  constexpr os::Capability kNobodys{63, "CAP_X"};
+  CHECK(status_of_child([&] {
           const bool is_root = ::geteuid() == 0;
-          if (os::how_to_get("CAP_X").starts_with("run as root") == is_root) return 1;
+          if (os::how_to_get(kNobodys).starts_with("run as root") == is_root) return 1;
           if (is_root && ::setuid(65534) != 0) return 2;
-          return os::how_to_get("CAP_X") == "run as root, or with CAP_X" ? 0 : 3;
+          return os::how_to_get(kNobodys) == "run as root, or with CAP_X" ? 0 : 3;
         }) == 0);
+}
+
+TEST_CASE("Who has a capability is not told to get it") {
+  const auto text = os::read_small_file("/proc/self/status");
+  REQUIRE(text);
+  const uint64_t own = os::parse_status(*text).value().effective_capabilities;
+  for (unsigned number = 0; number < 41; ++number) {
+    const bool has_it = ((own >> number) & 1) != 0;
+    CHECK(os::how_to_get({number, "CAP_X"}).starts_with("CAP_X is there") == has_it);
+  }
 }
 
 TEST_CASE("The limit of open files is raised up to the hard one") {

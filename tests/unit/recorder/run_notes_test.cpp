@@ -89,6 +89,15 @@ TEST_CASE("Much code that was compiled while the program ran is told of if nobod
   CHECK(says(only_note_of(figures), "too large to be read whole"));
 }
 
+TEST_CASE("Samples that Sentry drops, since their threads have no other, are told of") {
+  RunFigures figures = well_sampled(1);
+  figures.samples_written = 100;
+  figures.samples_of_short_threads = 5;
+  CHECK(notes_of(figures).empty());
+  figures.samples_of_short_threads = 6;
+  CHECK(says(only_note_of(figures), "6 of the 100 samples are the only one of their thread"));
+}
+
 TEST_CASE("A run that took nearly all samples needs no note") {
   RunFigures figures = well_sampled(500);
   CHECK(notes_of(figures).empty());

@@ -329,6 +329,13 @@ TEST_CASE("What an ended process mapped is in use until its end is long past") {
   CHECK(table.processes.kept_module_count() == 0);
 }
 
+TEST_CASE("Processes of which no end was told are those that go on") {
+  Table table;
+  for (const uint32_t pid : {300U, 100U, 200U}) table.processes.on_comm(pid, pid, "program", false);
+  table.processes.on_exit(200, 200);
+  CHECK(table.processes.living_processes() == std::vector<uint32_t>{100, 300});
+}
+
 TEST_CASE("A pid that is used again at once is not dropped with the process that had it before") {
   Table table;
   table.processes.on_comm(100, 100, "first", false);

@@ -148,11 +148,18 @@ Result<void> RecordUpload::send_chunk(const Profile& profile, std::string_view j
   return put(std::move(sendable->body), sendable->categories);
 }
 
+// Where the wall clock was set in between, the first chunk has another time than the last.
+uint64_t RecordUpload::transaction_start_unix_ns() const {
+  const uint64_t age_ns = os::monotonic_ns() - begin_ns_;
+  const uint64_t earliest_ns = end_unix_ns_ - std::min(end_unix_ns_, age_ns);
+  return start_unix_ns_ <= end_unix_ns_ ? std::max(start_unix_ns_, earliest_ns) : earliest_ns;
+}
+
 void RecordUpload::send_transaction() {
   const bool is_wanted = options_.format == SentryFormat::V2 && !options_.transaction.empty();
   if (!is_wanted || start_unix_ns_ == 0) return;
   const std::string transaction =
-      sentry::recording_transaction(session_, start_unix_ns_, end_unix_ns_, link_);
+      sentry::recording_transaction(session_, transaction_start_unix_ns(), end_unix_ns_, link_);
   auto envelope = sentry::transaction_envelope(transaction);
   if (!envelope) return complain(envelope.error().message);
   if (auto ok = put(std::move(*envelope), upload::Category::Transaction); !ok) {

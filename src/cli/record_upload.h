@@ -4,6 +4,7 @@
 #include "cli/chunk_outputs.h"
 #include "cli/record_options.h"
 #include "cli/sender.h"
+#include "os/clock.h"
 #include "recorder/figures.h"
 #include "sentry/transaction_link.h"
 #include "upload/stop_event.h"
@@ -46,6 +47,7 @@ class RecordUpload final : public ChunkUpload {
   void follow(const Profile& profile);
   Result<void> put(std::string envelope, upload::Categories categories);
   void send_transaction();
+  uint64_t transaction_start_unix_ns() const;
   void send_the_rest(int signal_fd, uint64_t patience_ns);
   uint64_t keep_unsent(const upload::QueueFigures& figures);
   void tell(const upload::QueueFigures& figures);
@@ -55,6 +57,7 @@ class RecordUpload final : public ChunkUpload {
   upload::StopEvent stop_;
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<upload::UploadQueue> queue_;
+  uint64_t begin_ns_ = os::monotonic_ns();
   // Of the transaction:
   Session session_;
   sentry::ProfilerLink link_;

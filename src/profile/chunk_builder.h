@@ -21,7 +21,7 @@ inline constexpr uint64_t kImagePath_bytes = 256;
 // A frame before it has a name and an address in the profile.
 struct FrameKey {
   static constexpr uint32_t kNoImage = UINT32_MAX;
-  uint32_t image = kNoImage;  // session-wide image number
+  uint32_t image = kNoImage;  // of the chunk's images and of its regions without a file
   bool is_exact =
       false;        // the leaf, or interrupted by a signal: symbols are looked up at pc itself
   uint64_t pc = 0;  // link address in the image; without an image a runtime address

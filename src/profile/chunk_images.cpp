@@ -56,12 +56,6 @@ ChunkImages::Place ChunkImages::locate(const FrameKey& frame) const {
   return {address, placed.listed};
 }
 
-void ChunkImages::free_anonymous(const FrameNames& names, ImagePlacer& placer) const {
-  for (const auto& [image, placed] : placed_) {
-    if (!names.image(image).is_file) placer.forget(image);
-  }
-}
-
 bool ChunkImages::is_in_listed_image(uint64_t address) const {
   auto after = std::upper_bound(listed_.begin(), listed_.end(), address,
                                 [](uint64_t a, const Image& i) { return a < i.image_addr; });

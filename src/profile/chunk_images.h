@@ -26,9 +26,6 @@ class ChunkImages {
   // Sorted by image_addr, never overlapping. Once, at the end.
   std::vector<Image> take() { return std::move(listed_); }
 
-  // What is no file was placed for this chunk alone.
-  void free_anonymous(const FrameNames& names, ImagePlacer& placer) const;
-
  private:
   struct Placed {
     uint64_t address = 0;  // profile-space address of the first PT_LOAD

@@ -97,7 +97,6 @@ Profile finish_chunk(RawChunk chunk, const Session& session, const ClockAnchor& 
   ChunkImages images(chunk.frames, names, placer);
   const std::vector<uint32_t> frame_indices = take_frames(chunk, names, images, profile);
   profile.images = images.take();
-  images.free_anonymous(names, placer);
   const std::vector<uint32_t> stack_indices = take_stacks(chunk, frame_indices, profile);
 
   ChunkThreads threads = name_threads(chunk, main_pid);

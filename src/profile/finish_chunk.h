@@ -33,6 +33,8 @@ class ImagePlacer {
   uint64_t place(uint32_t image, uint64_t preferred, uint64_t size_bytes);
   // Its range is free again. Nothing if it has none.
   void forget(uint32_t image);
+  // The same of all with this number or a higher one.
+  void forget_from(uint32_t first);
 
  private:
   struct Placed {
@@ -55,7 +57,7 @@ struct ImageFacts {
 class FrameNames {
  public:
   virtual ~FrameNames() = default;
-  // Facts of a session-wide image number.
+  // Facts of a frame's image (FrameKey::image).
   virtual const ImageFacts& image(uint32_t image) const = 0;
   // One name for each frame of the chunk, "" where none is known.
   virtual std::vector<std::string> names_of(std::span<const FrameKey> frames) = 0;

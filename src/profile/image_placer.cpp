@@ -70,4 +70,10 @@ void ImagePlacer::forget(uint32_t image) {
   placed_.erase(placed);
 }
 
+void ImagePlacer::forget_from(uint32_t first) {
+  const auto begin = placed_.lower_bound(first);
+  for (auto it = begin; it != placed_.end(); ++it) taken_.erase(it->second.range_begin);
+  placed_.erase(begin, placed_.end());
+}
+
 }  // namespace sentry_prof::profile

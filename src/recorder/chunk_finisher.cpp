@@ -70,7 +70,7 @@ ChunkFinisher::~ChunkFinisher() {
   thread_.join();
 }
 
-bool ChunkFinisher::submit(ChunkJob job) {
+bool ChunkFinisher::submit(ChunkJob&& job) {
   {
     std::lock_guard lock(mutex_);
     if (queue_.size() >= kMaxQueued) return false;
@@ -115,12 +115,8 @@ void ChunkFinisher::run() {
 }
 
 void ChunkFinisher::process(ChunkJob job) {
-  const std::vector<uint32_t> forgotten_images = std::move(job.forgotten_images);
-  finish_and_write(std::move(job));
-  for (const uint32_t image : forgotten_images) placer_.forget(image);
-}
-
-void ChunkFinisher::finish_and_write(ChunkJob job) {
+  for (const uint32_t image : job.forgotten_images) placer_.forget(image);
+  placer_.forget_from(AnonymousRegions::kFirst);
   const uint64_t samples = job.chunk.samples_with_stack();
   const uint64_t markers = job.chunk.samples.size() - samples;
   const uint64_t of_short_threads = job.chunk.samples_of_short_threads();

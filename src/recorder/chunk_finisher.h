@@ -25,7 +25,7 @@ struct ChunkJob {
   Session session;
   profile::ClockAnchor clock;
   uint32_t main_pid = 0;
-  std::vector<uint32_t> forgotten_images;  // no later chunk has these
+  std::vector<uint32_t> forgotten_images;  // neither this chunk nor a later one has these
 };
 
 // What became of the chunks.
@@ -56,8 +56,8 @@ class ChunkFinisher {
   static Result<std::unique_ptr<ChunkFinisher>> start(ChunkSink& sink, int nice);
   ~ChunkFinisher();
 
-  // Recording thread. False if the queue is full; the job is dropped then.
-  bool submit(ChunkJob job);
+  // Recording thread. False if the queue is full; the job is left alone then.
+  bool submit(ChunkJob&& job);
   // For who can wait: until submit() would take a job.
   void wait_for_room();
   // Whether the sink said that it is broken.
@@ -74,7 +74,6 @@ class ChunkFinisher {
   bool write(const Profile& profile, uint64_t samples);
   void note_error(const std::string& message);
   void process(ChunkJob job);
-  void finish_and_write(ChunkJob job);
   Profile finish(ChunkJob job);
   void count_leaves(const Profile& profile);
   void sort_hottest();

@@ -338,7 +338,10 @@ void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   if (exit.tid == exit.pid) rereads_.erase(exit.pid);
   processes_.on_exit(exit.pid, exit.tid);
   // Other threads may live longer than the main one.
-  if (processes_.process(exit.pid).has_exited) regions_.on_process_end(exit.pid);
+  if (!processes_.process(exit.pid).has_exited) return;
+  regions_.on_process_end(exit.pid);
+  // What it is called is forgotten before long, and what it started may be sampled later.
+  if (exit.pid == options_.main_pid) session();
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {
@@ -419,7 +422,9 @@ void Recording::hand_on(profile::RawChunk chunk) {
                .forgotten_images = std::exchange(forgotten_images_, {})};
   job.images = images_of_chunk(job.chunk, images_, regions_);
   const uint64_t samples = job.chunk.samples_with_stack();
-  if (!finisher_.submit(std::move(job))) figures_.loss(Loss::ChunkQueueFull) += samples;
+  if (finisher_.submit(std::move(job))) return;
+  figures_.loss(Loss::ChunkQueueFull) += samples;
+  forgotten_images_ = std::move(job.forgotten_images);
 }
 
 // What only the chunk before could refer to, so that a recording of months takes no more than one

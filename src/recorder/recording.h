@@ -58,8 +58,8 @@ class Recording final : public sampling::EventSink {
   void on_event(const sampling::Event& event) override;
   // Everything older than `time_ns` has been handed in: cuts a chunk that is due.
   void on_time(uint64_t time_ns);
-  // The wall clock was set, or slept less than the machine: what comes after `time_ns` has the new
-  // time, in a chunk of its own. Everything older than that has been handed in.
+  // The wall clock was set, or the machine slept: what is handed in from now on has the new time,
+  // in a chunk that begins at `time_ns`. Everything older than that has been handed in.
   void on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock);
   // Cuts the last chunk. No event may follow.
   void finish(uint64_t end_ns);

@@ -1,5 +1,6 @@
 #include "recorder/wall_clock.h"
 
+#include "base/time_units.h"
 #include "os/clock.h"
 
 namespace sentry_prof::recorder {
@@ -10,6 +11,8 @@ using profile::ClockAnchor;
 // Whoever is kept from the CPU between the two readings would see a step.
 constexpr uint64_t kLongestReading_ns = kSmallestClockStep_ns / 10;
 constexpr int kAttempts = 3;
+// A clock that is set over and over would make chunks that hold nothing.
+constexpr uint64_t kRest_ns = kNsPerSecond;
 
 struct Reading {
   ClockAnchor anchor;
@@ -39,7 +42,8 @@ WallClock::WallClock() : anchor_(read_clocks().anchor) {}
 
 bool WallClock::has_stepped() {
   const Reading reading = read_clocks();
-  if (!reading.is_good || !is_clock_step(anchor_, reading.anchor)) return false;
+  const bool is_soon = reading.anchor.monotonic_ns - anchor_.monotonic_ns < kRest_ns;
+  if (!reading.is_good || is_soon || !is_clock_step(anchor_, reading.anchor)) return false;
   anchor_ = reading.anchor;
   return true;
 }

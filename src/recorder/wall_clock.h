@@ -20,7 +20,8 @@ class WallClock {
   WallClock();
 
   const profile::ClockAnchor& anchor() const { return anchor_; }
-  // Reads both clocks. True if there was a step since anchor(), which is a new one then.
+  // Reads both clocks. True if there was a step since anchor(), which is a new one then; never
+  // twice within a second.
   bool has_stepped();
 
  private:

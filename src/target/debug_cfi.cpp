@@ -94,8 +94,14 @@ bool DebugCfi::pay_for(Table& table) {
   return false;
 }
 
+uint64_t DebugCfi::memory_bytes() const {
+  uint64_t sum = 0;
+  for (const Table& table : tables_) sum += table.paid_bytes;
+  return sum;
+}
+
 void DebugCfi::forget() {
-  for (const Table& table : tables_) budget_->bytes_left += table.paid_bytes;
+  if (budget_) budget_->bytes_left += memory_bytes();
   tables_.clear();
   next_ = Place::None;
 }

@@ -21,7 +21,14 @@ namespace sentry_prof::target {
 struct CfiBudget {
   uint64_t bytes_left = uint64_t{256} << 20;
   // What may be decompressed, whatever is kept of it: a second of the recording thread's time.
-  uint64_t expandable_bytes_left = uint64_t{64} << 20;
+  uint64_t expandable_bytes_left = kMostExpandable_bytes;
+
+  static constexpr uint64_t kMostExpandable_bytes = uint64_t{64} << 20;
+  // With each chunk, so that a recording of months reads those of later programs, too.
+  static constexpr uint64_t kRefill_bytes = uint64_t{1} << 20;
+  void refill() {
+    if (expandable_bytes_left < kMostExpandable_bytes) expandable_bytes_left += kRefill_bytes;
+  }
 };
 
 // Looked at in this order, each when none before covers an address. Recording thread only.
@@ -39,6 +46,7 @@ class DebugCfi {
   // As CfiSource::row_at(). `layout` is the image's, of the file. Never Root.
   unwind::RowStatus row_at(const elf::Layout& layout, LinkAddress pc, unwind::Row& row);
 
+  uint64_t memory_bytes() const;
   // Gives all memory back. There are no rows from then on.
   void forget();
 

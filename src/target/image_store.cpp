@@ -223,7 +223,8 @@ std::vector<std::string> ImageStore::problems() const {
   std::vector<std::string> all = problems_;
   for (const auto& [id, image] : images_) {
     for (std::string& problem : problems_of(*image)) {
-      if (all.size() < kMaxProblems) all.push_back(std::move(problem));
+      const bool is_new = !noted_problems_.contains(problem);
+      if (is_new && all.size() < kMaxProblems) all.push_back(std::move(problem));
     }
   }
   return all;

@@ -69,6 +69,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   std::shared_ptr<const elf::FunctionStarts> function_starts() const;
   // Recording thread only: gives the CFI's memory back. There are no rows from then on.
   void forget_cfi();
+  uint64_t cfi_bytes() const { return cfi_paid_bytes_ + debug_cfi_.memory_bytes(); }
   bool has_cfi() const { return cfi_ != nullptr; }  // loaded by a walk that needed it
   // Why there is no CFI (any more), or not all of it, for the summary; empty if it loaded or was
   // not needed yet.
@@ -118,11 +119,13 @@ class ImageStore {
   static constexpr size_t kMaxImages = 100'000;
   // Of images that no process maps: the programs that a build or a shell script runs over and over,
   // and their libraries. Each is an open file.
-  static constexpr size_t kMaxUnmapped = 64;
+  static constexpr size_t kMaxUnmapped = 1'000;
+  // Of their unwind tables, so that there is memory for those of images that are mapped.
+  static constexpr uint64_t kMaxUnmappedCfi_bytes = uint64_t{64} << 20;
   // Of names and build ids for which there is no image. To look for one again costs an open.
   static constexpr size_t kMaxWithoutImage = 1'024;
-  // Others than images are numbered from here on (recorder::AnonymousRegions). A new image a second
-  // reaches it in 68 years.
+  // Others than images are numbered from here on (recorder::AnonymousRegions). Of a new image each
+  // second, those after 17 years have no room in the rule cache (unwind::RuleCache::key_of()).
   static constexpr unwind::ImageId kMaxIds = 0x8000'0000;
   static constexpr size_t kMaxProblems = 1'000;
   // Of the paths of all of them, each of which is kept twice. Paths are some 60 bytes long.
@@ -139,9 +142,9 @@ class ImageStore {
   std::shared_ptr<const LoadedImage> image(unwind::ImageId id) const;  // null if unknown
 
   // Closes images, so that a session of months holds no more than one of minutes: of those that are
-  // not among `mapped` only the kMaxUnmapped are kept that were asked for last. No module map may
-  // have one of the others. Gives their ids, which no image will have again: a file that is mapped
-  // again later is another image.
+  // not among `mapped` only the kMaxUnmapped are kept that were asked for last, and of these not
+  // more than have kMaxUnmappedCfi_bytes. No module map may have one of the others. Gives their
+  // ids, which no image will have again: a file that is mapped again later is another image.
   std::vector<unwind::ImageId> forget_unmapped(const std::unordered_set<unwind::ImageId>& mapped);
 
   // Whether nobody answered when its file was opened, or its CFI read (ErrorCode::Io,

@@ -2,10 +2,12 @@
 #include "target/image_store.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace sentry_prof::target {
 
 std::vector<unwind::ImageId> ImageStore::forget_unmapped(const ImageIds& mapped) {
+  cfi_budget_->refill();
   const std::vector<unwind::ImageId> gone = longest_unused(mapped);
   for (const unwind::ImageId id : gone) forget_image(id);
   const ImageIds gone_ids(gone.begin(), gone.end());
@@ -16,9 +18,8 @@ std::vector<unwind::ImageId> ImageStore::forget_unmapped(const ImageIds& mapped)
   return gone;
 }
 
-// Those above kMaxUnmapped.
+// Those above the limits.
 std::vector<unwind::ImageId> ImageStore::longest_unused(const ImageIds& mapped) const {
-  if (images_.size() <= kMaxUnmapped) return {};
   std::unordered_map<unwind::ImageId, uint64_t> last_uses;
   for (const KnownFiles* files : {&by_build_id_, &by_file_}) {
     for (const auto& [key, known] : *files) {
@@ -26,14 +27,18 @@ std::vector<unwind::ImageId> ImageStore::longest_unused(const ImageIds& mapped) 
       last_use = std::max(last_use, known.last_use);
     }
   }
-  std::vector<std::pair<uint64_t, unwind::ImageId>> unmapped;
+  std::vector<std::pair<uint64_t, const LoadedImage*>> unmapped;
   for (const auto& [id, image] : images_) {
-    if (!mapped.contains(id)) unmapped.emplace_back(last_uses[id], id);
+    if (!mapped.contains(id)) unmapped.emplace_back(last_uses[id], image.get());
   }
-  std::ranges::sort(unmapped);
-  unmapped.resize(unmapped.size() - std::min(unmapped.size(), kMaxUnmapped));
+  std::ranges::sort(unmapped, std::greater(), [](const auto& entry) { return entry.first; });
   std::vector<unwind::ImageId> ids;
-  for (const auto& [last_use, id] : unmapped) ids.push_back(id);
+  uint64_t cfi_bytes = 0;
+  for (size_t i = 0; i < unmapped.size(); ++i) {
+    const LoadedImage& image = *unmapped[i].second;
+    cfi_bytes += image.cfi_bytes();
+    if (i >= kMaxUnmapped || cfi_bytes > kMaxUnmappedCfi_bytes) ids.push_back(image.id());
+  }
   return ids;
 }
 

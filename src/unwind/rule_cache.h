@@ -29,8 +29,8 @@ class RuleCache {
   // A bit that no key_of() has, for the rules of exact pcs.
   static constexpr uint64_t kExactPc = uint64_t{1} << 63;
 
-  // One number for an image and an address; none where it does not fit (an image id of 2^23 - 1 or
-  // more, an address of 2^40 or more): such a rule is worked out anew each time.
+  // One number for an image and an address; none where it does not fit (an image id of 2^29 - 1 or
+  // more, an address of 2^34 or more): such a rule is worked out anew each time.
   static std::optional<uint64_t> key_of(ImageId image, LinkAddress pc) {
     if (image >= kImageLimit || pc.value >= (uint64_t{1} << kAddressBits)) return std::nullopt;
     return (uint64_t{image + 1} << kAddressBits) | pc.value;  // never 0, which marks a free slot
@@ -50,7 +50,9 @@ class RuleCache {
   size_t size_bytes() const { return set_count_ * sizeof(Set); }
 
  private:
-  static constexpr unsigned kAddressBits = 40;
+  // 16 GiB: no image is larger, but one may be linked to run at a higher address. The rest counts
+  // the images of a recording of months.
+  static constexpr unsigned kAddressBits = 34;
   static constexpr uint32_t kImageLimit = (uint32_t{1} << (63 - kAddressBits)) - 1;
 
   struct Entry {

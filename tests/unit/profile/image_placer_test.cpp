@@ -79,3 +79,13 @@ TEST_CASE("The pages of a forgotten image are free again") {
   CHECK(placer.place(2, kLib, 0x1000) == kLib + 0x2000);
   CHECK(placer.place(1, kLib, 0x1000) == kLib);
 }
+
+TEST_CASE("All images from a number on are forgotten at once") {
+  ImagePlacer placer;
+  placer.place(1, kLib, 0x1000);
+  placer.place(100, kLib + 0x1000, 0x1000);
+  placer.place(101, kLib + 0x2000, 0x1000);
+  placer.forget_from(100);
+  CHECK(placer.place(102, kLib + 0x1000, 0x2000) == kLib + 0x1000);
+  CHECK(placer.place(103, kLib, 0x1000) == kLib + 0x3000);
+}

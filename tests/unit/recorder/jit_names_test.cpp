@@ -160,13 +160,31 @@ TEST_CASE("Each chunk has room for as many regions as the first") {
   CHECK(regions.region(AnonymousRegions::kFirst).begin == 0x2000);
 }
 
+TEST_CASE("Regions of each chunk have places of their own") {
+  RecordingFixture run(kNsPerSecond);
+  constexpr uint64_t kOther = kCode + 16 * kCode_bytes;
+  run.map_code(kBegin_ns, kOther);
+  for (const uint64_t code : {kCode, kOther, kCode}) {
+    run.sample(run.last_sample_ns + kBegin_ns, code + 8);
+    run.sample(run.last_sample_ns + 1, code + 8);
+  }
+  run.finish(run.last_sample_ns + 1);
+  std::vector<uint64_t> leaves;
+  for (const Profile& profile : run.sink.profiles) {
+    leaves.push_back(profile.frames[profile.stack(profile.samples[0].stack)[0]].instruction_addr);
+  }
+  CHECK(leaves == std::vector<uint64_t>{kCode + 8, kOther + 8, kCode + 8});
+}
+
 TEST_CASE("The JIT map of a process that pauses stays open") {
   RecordingFixture run(kNsPerSecond);
   run.jit_maps[kPid] = kMap;
   run.sample(kBegin_ns + 1);
   run.sample(kBegin_ns + 2);
   run.jit_maps.clear();
-  run.recording->on_time(kBegin_ns + 3 * kNsPerSecond);
+  for (uint64_t chunk = 1; chunk <= 3; ++chunk) {
+    run.recording->on_time(kBegin_ns + chunk * kNsPerSecond);
+  }
   run.sample(kBegin_ns + 3 * kNsPerSecond + 1);
   run.sample(kBegin_ns + 3 * kNsPerSecond + 2);
   const RunFigures figures = run.finish(kBegin_ns + 4 * kNsPerSecond);

@@ -166,6 +166,52 @@ TEST_CASE("Chunks have the time of the clocks when they were recorded") {
   CHECK(figures.law_holds(nullptr));
 }
 
+TEST_CASE("Programs that have ended are forgotten with the chunks, but for the last ones") {
+  RecordingFixture run(kNsPerSecond);
+  constexpr uint32_t kPrograms = target::ImageStore::kMaxUnmapped + 500;
+  const auto run_program = [&](uint32_t number) {
+    const uint32_t pid = 1'000 + number;
+    const std::string path = "/bin/program" + std::to_string(number);
+    MapEvent map;
+    map.pid = map.tid = pid;
+    map.begin = {kCode};
+    map.size_bytes = kCode_bytes;
+    map.inode = number + 1;
+    map.path = path;
+    run.recording->on_event({1 * kNsPerSecond, CommEvent{pid, pid, true, "program"}});
+    run.recording->on_event({1 * kNsPerSecond, map});
+    run.recording->on_event({1 * kNsPerSecond, ExitEvent{pid, pid}});
+  };
+  for (uint32_t number = 0; number < kPrograms; ++number) run_program(number);
+  run.sample(1 * kNsPerSecond + 1);
+  run.sample(1 * kNsPerSecond + 2);
+  const auto remembers = [&](uint32_t id) { return run.images.image(id) != nullptr; };
+  REQUIRE(run.images.images_seen() == kPrograms);
+  run.recording->on_time(2 * kNsPerSecond);  // samples may still come
+  const size_t kept = run.processes.kept_process_count();
+  run.recording->on_time(3 * kNsPerSecond);
+  CHECK(run.processes.kept_process_count() < kept);
+  CHECK_FALSE(remembers(0));
+  CHECK_FALSE(remembers(499));
+  CHECK(remembers(500));
+  CHECK(remembers(kPrograms - 1));
+  run.finish(4 * kNsPerSecond);
+}
+
+TEST_CASE("What the main program was called is known when others go on without it") {
+  RecordingFixture run(kNsPerSecond);
+  constexpr uint32_t kDaemon = 7;
+  run.recording->on_event({1 * kNsPerSecond, ForkEvent{kDaemon, kDaemon, kPid, kPid}});
+  run.recording->on_event({1 * kNsPerSecond + 1, ExitEvent{kPid, kPid}});
+  for (uint64_t chunk = 2; chunk < 6; ++chunk) run.recording->on_time(chunk * kNsPerSecond);
+  run.sample_of(kDaemon, 6 * kNsPerSecond + 1, kCode + 8, kDaemon);
+  run.sample_of(kDaemon, 6 * kNsPerSecond + 2, kCode + 8, kDaemon);
+  run.finish(7 * kNsPerSecond);
+  REQUIRE(run.sink.profiles.size() == 1);
+  CHECK(run.sink.profiles[0].session.transaction_name == "worker");
+  CHECK(run.processes.process_count() == 2);
+}
+
 TEST_CASE("A chunk that the server would refuse is not written, and its samples are a named loss") {
   RecordingFixture run;
   run.sample(1 * kNsPerSecond + 10);

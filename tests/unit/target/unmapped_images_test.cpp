@@ -50,7 +50,7 @@ TEST_CASE("Images that no process maps are closed, but for those that were asked
   for (size_t i = 3; i < 3 + ImageStore::kMaxUnmapped; ++i) store.map(i);
   CHECK(store.map(2) == again);
   const auto gone = store.images.forget_unmapped({mapped});
-  CHECK(gone == std::vector<ImageId>{first, first + 2});
+  CHECK(gone == std::vector<ImageId>{first + 2, first});
   CHECK(store.has(mapped));
   CHECK(store.has(again));
   CHECK_FALSE(store.has(first));
@@ -113,6 +113,40 @@ TEST_CASE("The memory of a forgotten image's unwind tables is there for others")
   for (size_t i = 1; i < 1 + ImageStore::kMaxUnmapped; ++i) store.map(i);
   CHECK(store.images.forget_unmapped({}).size() == 2);
   CHECK(row_of(store, "/lib/c.so", 502) == unwind::RowStatus::Found);
+}
+
+TEST_CASE("Unwind tables of images that no process maps do not fill the memory for others") {
+  Store store;
+  constexpr size_t kTable_bytes = ImageStore::kMaxUnmappedCfi_bytes / 2 + 1;
+  std::vector<std::byte> table(kTable_bytes);  // one entry, as long as all of it
+  for (size_t i = 0; i < 4; ++i) table[i] = static_cast<std::byte>((kTable_bytes - 4) >> (8 * i));
+  std::vector<ImageId> ids;
+  for (uint8_t number = 1; number <= 2; ++number) {
+    const std::string path = "/lib/large" + std::to_string(number);
+    store.opener.files[path] = make_library(build_id_of(number), table);
+    ids.push_back(store.images.module_for(code_of(path, 0x1000'0000, number)).image);
+    unwind::Row row;
+    store.images.image(ids.back())->row_at(kCoveredPc, row);
+    CHECK(store.images.image(ids.back())->cfi_bytes() >= kTable_bytes);
+  }
+  CHECK(store.images.forget_unmapped({ids[0], ids[1]}).empty());
+  CHECK(store.images.forget_unmapped({}) == std::vector<ImageId>{ids[0]});
+}
+
+TEST_CASE("A problem of an image that was opened again is told once") {
+  Store store;
+  const ElfKind big_endian{.machine = EM_AARCH64, .order = std::endian::big};
+  store.opener.files["/lib/bad"] = make_library(build_id_of(1), {}, big_endian);
+  const auto look = [&] {
+    const ImageId id = store.images.module_for(code_of("/lib/bad", 0x1000'0000)).image;
+    unwind::Row row;
+    store.images.image(id)->row_at(kCoveredPc, row);
+  };
+  look();
+  for (size_t i = 2; i < 2 + ImageStore::kMaxUnmapped; ++i) store.map(i);
+  CHECK(store.images.forget_unmapped({}).size() == 1);
+  look();
+  CHECK(store.images.problems().size() == 1);
 }
 
 TEST_CASE("Of names without an image no more are kept than some") {

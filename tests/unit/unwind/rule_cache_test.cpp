@@ -33,10 +33,10 @@ TEST_CASE("RuleCache tells images and addresses apart") {
 
 TEST_CASE("RuleCache has no key for what does not fit, and none is zero") {
   CHECK(RuleCache::key_of(0, {0}) != uint64_t{0});
-  CHECK(RuleCache::key_of(0, {(uint64_t{1} << 40) - 1}).has_value());
-  CHECK_FALSE(RuleCache::key_of(0, {uint64_t{1} << 40}).has_value());
-  CHECK(RuleCache::key_of((1u << 23) - 2, {0}).has_value());
-  CHECK_FALSE(RuleCache::key_of((1u << 23) - 1, {0}).has_value());
+  CHECK(RuleCache::key_of(0, {(uint64_t{1} << 34) - 1}).has_value());
+  CHECK_FALSE(RuleCache::key_of(0, {uint64_t{1} << 34}).has_value());
+  CHECK(RuleCache::key_of((1u << 29) - 2, {0}).has_value());
+  CHECK_FALSE(RuleCache::key_of((1u << 29) - 1, {0}).has_value());
   CHECK_FALSE(RuleCache::key_of(kNoImage, {0}).has_value());
 }
 

@@ -12,6 +12,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -47,6 +48,8 @@ Result<std::vector<pid_t>> list_threads(pid_t pid) {
   std::sort(threads.begin(), threads.end());
   return threads;
 }
+
+bool is_gone(pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; }
 
 bool has_ended(pid_t tid) {
   const auto text = read_small_file(fmt::format("/proc/{}/stat", tid));

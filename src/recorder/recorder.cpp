@@ -235,6 +235,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
     if (raw_log != nullptr) raw_log->on_reread(snapshot);
     return snapshot;
   };
+  options.is_gone = [](uint32_t pid) { return os::is_gone(static_cast<pid_t>(pid)); };
   options.find_jit_map = [files = options_.files](uint32_t pid, uint64_t program_begin_ns) {
     return files->find_jit_map(pid, program_begin_ns);
   };

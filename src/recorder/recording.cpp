@@ -24,6 +24,7 @@ constexpr size_t kMaxExecs = 4096;
 constexpr uint64_t kFreshSample_ns = 300'000'000;
 // A session's release names the build by as much of its build id as people compare.
 constexpr size_t kReleaseBuildIdDigits = 12;
+constexpr uint32_t kNoThread = UINT32_MAX;
 
 RuntimeAddress stack_pointer(const unwind::Registers& registers) {
   return {registers.get(unwind::arch_registers(native_arch()).stack_pointer)};
@@ -359,6 +360,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::LostEvent&) {
   for (auto& [tid, record] : threads_) record.activity.on_records_lost(time_ns);
   rereads_.clear();
   execs_.clear();
+  may_lack_ends_ = true;
 }
 
 Recording::ThreadRecord& Recording::thread_record(uint32_t pid, uint32_t tid, uint64_t time_ns) {
@@ -410,7 +412,7 @@ void Recording::cut_chunk(uint64_t end_ns) {
   ++chunk_serial_;
   profile::RawChunk chunk = builder_.finish(end_ns);
   if (!chunk.samples.empty()) hand_on(std::move(chunk));
-  forget_unused();
+  forget_unused(end_ns);
 }
 
 void Recording::hand_on(profile::RawChunk chunk) {
@@ -427,9 +429,21 @@ void Recording::hand_on(profile::RawChunk chunk) {
   forgotten_images_ = std::move(job.forgotten_images);
 }
 
+// Who seems to live for ever keeps files open for ever.
+void Recording::end_gone_processes(uint64_t time_ns) {
+  if (!options_.is_gone) return;
+  for (const uint32_t pid : processes_.living_processes()) {
+    if (!options_.is_gone(pid)) continue;
+    end_other_threads(pid, kNoThread, time_ns);
+    processes_.on_process_gone(pid);
+    regions_.on_process_end(pid);
+  }
+}
+
 // What only the chunk before could refer to, so that a recording of months takes no more than one
 // of minutes.
-void Recording::forget_unused() {
+void Recording::forget_unused(uint64_t time_ns) {
+  if (std::exchange(may_lack_ends_, false)) end_gone_processes(time_ns);
   regions_.begin_chunk();
   processes_.drop_long_ended();
   const auto gone = images_.forget_unmapped(processes_.mapped_images());

@@ -46,6 +46,9 @@ struct RecordingOptions {
   // What the main program is called (executable_name()), by its path and the process's name; empty:
   // by its path alone.
   std::function<std::string(const std::string&, const std::string&)> name_executable;
+  // Whether a process has ended of whose end no record told. May be empty: then it is taken to
+  // live.
+  std::function<bool(uint32_t pid)> is_gone;
   // Tells how old a sample is by then; empty: CLOCK_MONOTONIC.
   std::function<uint64_t()> now_ns;
 };
@@ -117,7 +120,8 @@ class Recording final : public sampling::EventSink {
   void cut_large_chunk(uint64_t time_ns);
   void cut_chunk(uint64_t end_ns);
   void hand_on(profile::RawChunk chunk);
-  void forget_unused();
+  void forget_unused(uint64_t time_ns);
+  void end_gone_processes(uint64_t time_ns);
   const Session& session();
   Session named_session();
   unwind::ImageId main_image();
@@ -143,6 +147,7 @@ class Recording final : public sampling::EventSink {
   std::unordered_map<uint32_t, Reread> rereads_;  // by pid; only where a pc was unmapped
   std::unordered_set<uint32_t> execs_;            // pids that have not been seen running since
   std::vector<uint32_t> forgotten_images_;        // since the last chunk that was handed on
+  bool may_lack_ends_ = false;                    // records were lost since the last chunk
   std::vector<profile::FrameKey> frame_buffer_;
   std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order
   uint64_t chunk_end_ns_;

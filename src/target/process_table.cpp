@@ -201,6 +201,12 @@ void ProcessTable::on_exit(uint32_t pid, uint32_t tid) {
   if (entry.living_tids.empty()) end_process(entry);
 }
 
+void ProcessTable::on_process_gone(uint32_t pid) {
+  ProcessEntry& entry = process_entry(pid);
+  end_other_threads(entry, kNoThread);
+  end_process(entry);
+}
+
 void ProcessTable::end_thread(uint32_t tid) {
   ThreadEntry& entry = threads_.at(tid);
   const auto owner = processes_.find(entry.state.pid);

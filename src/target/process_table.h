@@ -72,6 +72,8 @@ class ProcessTable {
   void on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint32_t parent_tid,
                uint64_t time_ns = kNow);
   void on_exit(uint32_t pid, uint32_t tid);
+  // As if records had told of the ends of all its threads.
+  void on_process_gone(uint32_t pid);
 
   // Unknown pids and tids are created empty: their records were lost, or come later.
   // The references hold until an event of the process or thread, or a thousand others are asked

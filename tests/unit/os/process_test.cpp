@@ -160,6 +160,18 @@ TEST_CASE("A process is known by its user and by a descriptor while it lives") {
   CHECK(os::open_pidfd(gone).error().code == ErrorCode::Gone);
 }
 
+TEST_CASE("A process is gone once its parent has taken notice of its end") {
+  CHECK_FALSE(os::is_gone(::getpid()));
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
+  CHECK_FALSE(os::is_gone(child));
+  CHECK(os::has_ended(child));
+  ::waitpid(child, nullptr, 0);
+  CHECK(os::is_gone(child));
+}
+
 TEST_CASE("A process that SIGSTOP stopped is known to be") {
   const pid_t child = ::fork();
   if (child == 0) {

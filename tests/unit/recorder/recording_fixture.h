@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -75,6 +76,7 @@ struct RecordingFixture {
       last_program_begin_ns = program_begin_ns;
       return find_jit_map(pid);
     };
+    options.is_gone = [this](uint32_t pid) { return gone.contains(pid); };
     options.now_ns = [this] { return now_ns.value_or(last_sample_ns); };
     recording.emplace(std::move(options), processes, images, *finisher, 1 * kNsPerSecond);
     map_code(1 * kNsPerSecond, kCode);
@@ -227,6 +229,7 @@ struct RecordingFixture {
   std::function<target::ProcessSnapshot(uint32_t pid)>
       reread;  // /proc now; empty: nothing is there
   int rereads = 0;
+  std::set<uint32_t> gone;  // processes of whose ends records need not tell
   std::optional<std::string> jit_map_problem;
   uint64_t last_program_begin_ns = 0;        // that a JIT map was looked for with
   std::map<uint32_t, std::string> jit_maps;  // by pid

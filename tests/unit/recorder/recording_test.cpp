@@ -198,6 +198,23 @@ TEST_CASE("Programs that have ended are forgotten with the chunks, but for the l
   run.finish(4 * kNsPerSecond);
 }
 
+TEST_CASE("Processes whose ends were told by lost records are forgotten, too") {
+  RecordingFixture run(kNsPerSecond);
+  for (const uint32_t pid : {7U, 8U}) {
+    run.recording->on_event({1 * kNsPerSecond, ForkEvent{pid, pid, kPid, kPid}});
+    run.sample_of(pid, 1 * kNsPerSecond + pid, kCode + 8, pid);
+  }
+  run.gone = {7};
+  REQUIRE(run.processes.kept_process_count() == 3);
+  for (uint64_t chunk = 2; chunk < 5; ++chunk) run.recording->on_time(chunk * kNsPerSecond);
+  CHECK(run.processes.kept_process_count() == 3);  // nothing was lost
+  run.recording->on_event({5 * kNsPerSecond - 1, LostEvent{}});
+  for (uint64_t chunk = 5; chunk < 8; ++chunk) run.recording->on_time(chunk * kNsPerSecond);
+  CHECK(run.processes.living_processes() == std::vector<uint32_t>{8, kPid});
+  CHECK(run.processes.kept_process_count() == 2);
+  run.finish(9 * kNsPerSecond);
+}
+
 TEST_CASE("What the main program was called is known when others go on without it") {
   RecordingFixture run(kNsPerSecond);
   constexpr uint32_t kDaemon = 7;

@@ -8,18 +8,14 @@
 
 namespace sentry_prof::os {
 
-namespace {
-
-bool has(const Capability& capability) {
+bool has_capability(const Capability& capability) {
   const auto text = read_small_file("/proc/self/status");
   const auto self = text ? parse_status(*text) : std::nullopt;
   return self && ((self->effective_capabilities >> capability.number) & 1) != 0;
 }
 
-}  // namespace
-
 std::string how_to_get(const Capability& capability) {
-  if (has(capability)) {
+  if (has_capability(capability)) {
     return fmt::format(
         "{} is there, so something else forbids it (a security module, or a process of a user "
         "namespace above this one)",

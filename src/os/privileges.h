@@ -14,6 +14,9 @@ struct Capability {
 inline constexpr Capability kCapSysPtrace{19, "CAP_SYS_PTRACE"};
 inline constexpr Capability kCapPerfmon{38, "CAP_PERFMON"};  // Linux 5.8
 
+// Whether it is effective in this process.
+bool has_capability(const Capability& capability);
+
 // "run as root, or with CAP_X"; something else for root, who has been there already, and for who
 // has it. Continues a sentence.
 std::string how_to_get(const Capability& capability);

@@ -405,6 +405,7 @@ void Recording::name_in_chunk(const ThreadRecord& record, uint32_t tid) {
 
 void Recording::cut_chunk(uint64_t end_ns) {
   keep_cut(waiting_.take_all());
+  if (std::exchange(may_lack_ends_, false)) end_gone_processes(end_ns);
   for (auto& [tid, record] : threads_) {
     add_marker(record, tid, record.activity.on_chunk_end(end_ns, idle_threshold_ns_));
     name_in_chunk(record, tid);
@@ -412,7 +413,7 @@ void Recording::cut_chunk(uint64_t end_ns) {
   ++chunk_serial_;
   profile::RawChunk chunk = builder_.finish(end_ns);
   if (!chunk.samples.empty()) hand_on(std::move(chunk));
-  forget_unused(end_ns);
+  forget_unused();
 }
 
 void Recording::hand_on(profile::RawChunk chunk) {
@@ -442,8 +443,7 @@ void Recording::end_gone_processes(uint64_t time_ns) {
 
 // What only the chunk before could refer to, so that a recording of months takes no more than one
 // of minutes.
-void Recording::forget_unused(uint64_t time_ns) {
-  if (std::exchange(may_lack_ends_, false)) end_gone_processes(time_ns);
+void Recording::forget_unused() {
   regions_.begin_chunk();
   processes_.drop_long_ended();
   const auto gone = images_.forget_unmapped(processes_.mapped_images());

@@ -120,7 +120,7 @@ class Recording final : public sampling::EventSink {
   void cut_large_chunk(uint64_t time_ns);
   void cut_chunk(uint64_t end_ns);
   void hand_on(profile::RawChunk chunk);
-  void forget_unused(uint64_t time_ns);
+  void forget_unused();
   void end_gone_processes(uint64_t time_ns);
   const Session& session();
   Session named_session();

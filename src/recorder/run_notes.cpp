@@ -188,9 +188,13 @@ std::string code_not_read(const RunFigures& figures) {
   const bool is_much = static_cast<double>(ended_early) >
                        kWorthTelling * static_cast<double>(figures.sample.samples);
   if (!is_much || figures.code_pages_not_read == 0) return "";
-  return "stacks end in code that no file holds (JIT code, trampolines), and not all of it could "
-         "be read. That takes the right to ptrace the target: " +
-         os::how_to_get(os::kCapSysPtrace);
+  const std::string what =
+      "stacks end in code that no file holds (JIT code, trampolines), and not all of it could be "
+      "read. ";
+  if (os::has_capability(os::kCapSysPtrace)) {
+    return what + "Processes that end soon are gone by then; a security module may forbid it";
+  }
+  return what + "That takes the right to ptrace the target: " + os::how_to_get(os::kCapSysPtrace);
 }
 
 std::string cut_jit_map(const RunFigures& figures) {

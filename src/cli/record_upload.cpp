@@ -150,7 +150,7 @@ Result<void> RecordUpload::send_chunk(const Profile& profile, std::string_view j
 
 // Where the wall clock was set in between, the first chunk has another time than the last.
 uint64_t RecordUpload::transaction_start_unix_ns() const {
-  const uint64_t age_ns = os::monotonic_ns() - begin_ns_;
+  const uint64_t age_ns = os::boottime_ns() - begin_boottime_ns_;  // sleep counts, too
   const uint64_t earliest_ns = end_unix_ns_ - std::min(end_unix_ns_, age_ns);
   return start_unix_ns_ <= end_unix_ns_ ? std::max(start_unix_ns_, earliest_ns) : earliest_ns;
 }

@@ -57,7 +57,7 @@ class RecordUpload final : public ChunkUpload {
   upload::StopEvent stop_;
   std::unique_ptr<Sender> sender_;
   std::unique_ptr<upload::UploadQueue> queue_;
-  uint64_t begin_ns_ = os::monotonic_ns();
+  uint64_t begin_boottime_ns_ = os::boottime_ns();
   // Of the transaction:
   Session session_;
   sentry::ProfilerLink link_;

@@ -12,6 +12,7 @@ struct Capability {
   std::string_view name;
 };
 inline constexpr Capability kCapSysPtrace{19, "CAP_SYS_PTRACE"};
+inline constexpr Capability kCapSysAdmin{21, "CAP_SYS_ADMIN"};
 inline constexpr Capability kCapPerfmon{38, "CAP_PERFMON"};  // Linux 5.8
 
 // Whether it is effective in this process.

@@ -7,10 +7,10 @@
 namespace sentry_prof::os {
 
 struct SystemInfo {
-  std::string name;     // "Linux"
-  std::string version;  // "6.1.0"
-  std::string build;    // "18-amd64"; may be empty
-  std::string host_name;
+  std::string name;          // "Linux"
+  std::string version;       // "6.1.0"
+  std::string build;         // "18-amd64"; may be empty
+  std::string host_name;     // as uname names it
   std::string architecture;  // as uname names it: "x86_64", "aarch64"
   std::string manufacturer;  // DMI; empty where there is none (virtual machines, ARM boards)
   std::string model;

@@ -66,6 +66,7 @@ struct Layout {
   std::optional<Section> eh_frame, eh_frame_hdr,
       debug_frame;  // eh_frame_hdr also from PT_GNU_EH_FRAME
   std::optional<PackedSection> packed_debug_frame;
+  std::optional<Section> go_functions;  // .gopclntab: what Go's runtime knows of its functions
   std::optional<Section> gnu_debugdata;  // an ELF file in xz with what was stripped: MiniDebugInfo
   std::optional<SymbolSection> symtab, dynsym;
 

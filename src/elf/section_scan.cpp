@@ -24,7 +24,7 @@ constexpr uint64_t kNamesBytes =
 constexpr uint32_t SHT_X86_64_UNWIND = 0x70000001;
 #endif
 
-constexpr std::string_view kLongestName = ".note.gnu.build-id";
+constexpr std::string_view kLongestName = ".data.rel.ro.gopclntab";
 
 // .shstrtab: answers only whether the name at an offset is a certain one.
 class SectionNames {
@@ -136,6 +136,9 @@ class Scan {
     if (name == ".eh_frame") return take_first(section, layout_.eh_frame);
     if (name == ".debug_frame") return take_debug_frame(section);
     if (name == ".zdebug_frame") return take_packed(section, true);
+    if (name == ".gopclntab" || name == ".data.rel.ro.gopclntab") {
+      return take_first(section, layout_.go_functions);
+    }
     if (name == ".gnu_debugdata") return take_first(section, layout_.gnu_debugdata);
     if (name == ".eh_frame_hdr") return take_first(section, layout_.eh_frame_hdr);
   }

@@ -138,6 +138,10 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   code_in_memory_.begin_sample(sample.pid, modules, time_ns);
   unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
+  if (result.end == unwind::WalkEnd::OtherStack) {
+    words_of(sample.frame_pointer_chain, frame_pointer_chain_);
+    result = unwinder_.follow(result, frame_pointer_chain_, modules);
+  }
   if (result.end == unwind::WalkEnd::StackTruncated) {
     const CutStack cut{.pid = sample.pid,
                        .tid = sample.tid,

@@ -149,6 +149,7 @@ class Recording final : public sampling::EventSink {
   std::vector<uint32_t> forgotten_images_;        // since the last chunk that was handed on
   bool may_lack_ends_ = false;                    // records were lost since the last chunk
   std::vector<profile::FrameKey> frame_buffer_;
+  std::vector<uint64_t> frame_pointer_chain_;
   std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order
   uint64_t chunk_end_ns_;
   uint32_t chunk_serial_ = 1;

@@ -260,6 +260,8 @@ std::string_view in_words(unwind::WalkEnd end) {
       return "ended early: a return address where no code is mapped";
     case WalkEnd::NoUnwindInfo:
       return "ended early: code without unwind tables and without a frame pointer";
+    case WalkEnd::OtherStack:
+      return "ended early: called from a stack that was not copied";
     case WalkEnd::BadCfi:
       return "ended early: damaged unwind tables";
     case WalkEnd::Unsupported:

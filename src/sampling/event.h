@@ -26,7 +26,10 @@ struct SampleEvent {
   uint32_t tid = 0;
   uint32_t cpu = 0;
   UserRegisters registers;  // the user's, also if a system call or fault was interrupted
-  Bytes stack;              // dyn_size bytes from the stack pointer upward; may be empty
+  // What the kernel found by the user's frame pointers when it took the sample, on whatever stacks:
+  // the pc and return addresses outward, 8 bytes each. Nothing says which code keeps them.
+  Bytes frame_pointer_chain;
+  Bytes stack;  // dyn_size bytes from the stack pointer upward; may be empty
   // The copy has all of the size that was reserved: the stack may be larger. Else its memory ends,
   // or has a page there that is not present, which the kernel does not fault in.
   bool stack_is_cut = false;

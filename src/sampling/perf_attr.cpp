@@ -25,6 +25,7 @@ perf_event_attr thread_attr(const EventChoices& choices) {
   perf_event_attr attr = base_attr();
   attr.inherit = 1;
   attr.inherit_thread = choices.inherits_threads_only ? 1 : 0;
+  attr.exclude_callchain_kernel = 1;
   attr.sample_type = common_sample_type();
   attr.sample_id_all = 1;
   // Only the ring's owner wakes us up.
@@ -49,7 +50,7 @@ uint64_t user_register_mask() {
 
 uint64_t common_sample_type() {
   return PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-         PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+         PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_CALLCHAIN;
 }
 
 perf_event_attr sampling_attr(const EventChoices& choices) {

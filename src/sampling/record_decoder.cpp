@@ -261,15 +261,24 @@ uint64_t id_field_of(uint64_t sample_type) {
   return (sample_type & PERF_SAMPLE_IDENTIFIER) != 0 ? PERF_SAMPLE_IDENTIFIER : PERF_SAMPLE_ID;
 }
 
+// The part behind PERF_CONTEXT_USER; before it is the kernel's, if that was asked for.
+Bytes read_user_chain(ByteReader& in) {
+  const uint64_t count = in.u64();
+  if (count > in.remaining() / 8) in.set_failed();
+  Bytes words = in.bytes(8 * count);
+  while (!words.empty()) {
+    const auto word = load<uint64_t>(words, 0);
+    words = words.subspan(8);
+    if (word == static_cast<uint64_t>(PERF_CONTEXT_USER)) return words;
+  }
+  return {};
+}
+
 // In the order in which the kernel writes them.
-void skip_varying_fields(const RecordLayout& layout, ByteReader& in) {
+void read_varying_fields(const RecordLayout& layout, ByteReader& in, SampleEvent& sample) {
   const uint64_t fields = layout.varying_fields();
   if ((fields & PERF_SAMPLE_READ) != 0) skip_read_values(layout.read_format(), in);
-  if ((fields & PERF_SAMPLE_CALLCHAIN) != 0) {
-    const uint64_t addresses = in.u64();
-    if (addresses > in.remaining()) return in.set_failed();
-    in.skip(8 * addresses);
-  }
+  if ((fields & PERF_SAMPLE_CALLCHAIN) != 0) sample.frame_pointer_chain = read_user_chain(in);
   if ((fields & PERF_SAMPLE_RAW) != 0) in.skip(in.u32());
   if ((fields & PERF_SAMPLE_BRANCH_STACK) != 0) skip_branch_stack(layout.branch_sample_type(), in);
 }
@@ -289,7 +298,7 @@ void decode_sample(const RecordLayout& layout, const RecordHeader& header, Bytes
     decoded.identifier = load<uint64_t>(record, layout.sample_identifier_offset());
   }
   ByteReader rest(record.subspan(layout.sample_fixed_bytes()), std::endian::native);
-  if (layout.varying_fields() != 0) skip_varying_fields(layout, rest);
+  if (layout.varying_fields() != 0) read_varying_fields(layout, rest, sample);
   if (layout.has_registers()) sample.registers = read_registers(layout, rest);
   if (layout.has_stack()) read_stack(rest, sample);
   if (!rest.ok()) return mark_undecodable(decoded, header.type);
@@ -305,8 +314,8 @@ RecordHeader read_record_header(Bytes bytes) {
 
 Result<RecordLayout> RecordLayout::create(uint64_t sample_type, uint64_t register_mask,
                                           bool has_trailer) {
-  if ((sample_type & kVaryingFields) != 0) {
-    return fail(ErrorCode::Unsupported, "samples with READ, CALLCHAIN, RAW or BRANCH_STACK fields");
+  if ((sample_type & (PERF_SAMPLE_READ | PERF_SAMPLE_BRANCH_STACK)) != 0) {
+    return fail(ErrorCode::Unsupported, "samples with READ or BRANCH_STACK fields");
   }
   return create({sample_type, register_mask, has_trailer});
 }

@@ -35,14 +35,13 @@ struct RecordFields {
 // Where the fields stand in records of events with these attributes, computed once.
 class RecordLayout {
  public:
-  // sample_type: PERF_SAMPLE_* bits. Unsupported if it has a field of varying size in front of the
-  // registers (READ, CALLCHAIN, RAW, BRANCH_STACK), or lacks TID or TIME.
+  // sample_type: PERF_SAMPLE_* bits. Unsupported if it has a field whose form other attributes say
+  // (READ, BRANCH_STACK), or lacks TID or TIME.
   // register_mask: sample_regs_user, if REGS_USER is among the bits.
   // has_trailer: attr.sample_id_all, each record that is no sample ends with its thread and time.
   static Result<RecordLayout> create(uint64_t sample_type, uint64_t register_mask,
                                      bool has_trailer);
-  // The same of any event: fields of varying size are skipped in each sample. Unsupported if TID or
-  // TIME is missing.
+  // The same of any event. Unsupported if TID or TIME is missing.
   static Result<RecordLayout> create(const RecordFields& fields);
 
   static constexpr uint16_t kAbsent = 0xffff;

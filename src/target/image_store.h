@@ -3,6 +3,7 @@
 
 #include "base/byte_source.h"
 #include "elf/cfi_table.h"
+#include "elf/go_function_table.h"
 #include "elf/identity.h"
 #include "elf/layout.h"
 #include "target/debug_cfi.h"
@@ -81,6 +82,8 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   unwind::RowStatus cfi_row_at(LinkAddress pc, unwind::Row& row) const;
   unwind::RowStatus own_row_at(LinkAddress pc, unwind::Row& row) const;
   void load_cfi() const;
+  void load_go_functions() const;
+  uint64_t tables_bytes() const;
   bool pay_for_cfi() const;
 
   unwind::ImageId id_;
@@ -91,6 +94,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   RuntimeAddress first_seen_;
   uint64_t size_in_memory_bytes_;
   mutable std::unique_ptr<elf::CfiTable> cfi_;
+  mutable std::unique_ptr<elf::GoFunctionTable> go_functions_;  // null: none that can be used
   mutable bool cfi_was_tried_ = false;
   mutable uint64_t cfi_paid_bytes_ = 0;
   std::shared_ptr<CfiBudget> cfi_budget_;

@@ -52,8 +52,10 @@ unwind::RowStatus LoadedImage::cfi_row_at(LinkAddress pc, unwind::Row& row) cons
 
 unwind::RowStatus LoadedImage::own_row_at(LinkAddress pc, unwind::Row& row) const {
   if (!cfi_was_tried_) load_cfi();
-  if (cfi_ == nullptr) return unwind::RowStatus::NoCfi;
-  const unwind::RowStatus status = cfi_->row_at(pc, row);
+  if (go_functions_ == nullptr && cfi_ == nullptr) return unwind::RowStatus::NoCfi;
+  unwind::RowStatus status = unwind::RowStatus::NoCfi;
+  if (go_functions_ != nullptr) status = go_functions_->row_at(pc, row);
+  if (status == unwind::RowStatus::NoCfi && cfi_ != nullptr) status = cfi_->row_at(pc, row);
   return pay_for_cfi() ? status : unwind::RowStatus::NoCfi;
 }
 
@@ -70,12 +72,17 @@ void LoadedImage::forget_cfi() {
   if (cfi_budget_) cfi_budget_->bytes_left += cfi_paid_bytes_;
   cfi_paid_bytes_ = 0;
   cfi_.reset();
+  go_functions_.reset();
+}
+
+uint64_t LoadedImage::tables_bytes() const {
+  return (cfi_ ? cfi_->memory_bytes() : 0) + (go_functions_ ? go_functions_->memory_bytes() : 0);
 }
 
 // The first look-ups may make indexes. What cannot be paid for is given back, and with it what the
 // row points to.
 bool LoadedImage::pay_for_cfi() const {
-  const uint64_t owed_bytes = cfi_->memory_bytes() - cfi_paid_bytes_;
+  const uint64_t owed_bytes = tables_bytes() - cfi_paid_bytes_;
   if (owed_bytes <= cfi_budget_->bytes_left) {
     cfi_budget_->bytes_left -= owed_bytes;
     cfi_paid_bytes_ += owed_bytes;
@@ -83,6 +90,7 @@ bool LoadedImage::pay_for_cfi() const {
   }
   cfi_budget_->bytes_left += cfi_paid_bytes_;
   cfi_.reset();
+  go_functions_.reset();
   cfi_paid_bytes_ = 0;
   cfi_error_ = "its index is larger than what is left of the memory for all images";
   return false;
@@ -95,13 +103,27 @@ void LoadedImage::load_cfi() const {
     cfi_error_ = std::move(ok.error().message);
     return;
   }
-  auto sections = elf::read_cfi_sections(*file_, layout_, cfi_budget_->bytes_left);
+  load_go_functions();
+  auto sections = elf::read_cfi_sections(*file_, layout_, cfi_budget_->bytes_left - tables_bytes());
   if (!sections) {
     cfi_error_ = std::move(sections.error().message);
     return;
   }
-  cfi_error_ = std::move(sections->problem);
+  if (!sections->problem.empty()) cfi_error_ = std::move(sections->problem);
   cfi_ = std::make_unique<elf::CfiTable>(std::move(*sections));
+}
+
+// A table that is not there, or of another version of Go, is no problem: programs of old ones have
+// unwind tables as well.
+void LoadedImage::load_go_functions() const {
+  auto table = elf::GoFunctionTable::open(file_, layout_, cfi_budget_->bytes_left);
+  if (table) {
+    go_functions_ = std::move(*table);
+    return;
+  }
+  const ErrorCode code = table.error().code;
+  if (code == ErrorCode::NotFound || code == ErrorCode::Unsupported) return;
+  cfi_error_ = std::move(table.error().message);
 }
 
 }  // namespace sentry_prof::target

@@ -96,6 +96,8 @@ CompactRule compact_rule_of(RowStatus status) {
   switch (status) {
     case RowStatus::Root:
       return {.kind = CompactKind::Root};
+    case RowStatus::OtherStack:
+      return {.kind = CompactKind::OtherStack};
     case RowStatus::Malformed:
       return {.kind = CompactKind::Malformed};
     case RowStatus::Unsupported:

@@ -20,6 +20,7 @@ enum class CompactKind : uint8_t {
   NoCfi,  // the rest are answers without a row, remembered just the same
   NoCfiBeforeFunction,  // no row, but the next byte begins one: a function, of which a call may
                         // not return to the first instruction
+  OtherStack,
   Malformed,
   Unsupported,
 };

@@ -53,7 +53,9 @@ struct Row {
 enum class RowStatus : uint8_t {
   Found,
   NoCfi,        // no FDE covers the address, or the image has no CFI
-  Root,         // no FDE, but known to be the first code of a process (the ELF entry point)
+  Root,         // nothing called this code: it is the first of a process (the ELF entry point), or
+                // of a stack that a runtime made
+  OtherStack,   // the code changes to another stack: its caller's frame is not above its own
   Malformed,    // the CFI breaks its rules
   Unsupported,  // valid, but beyond our limits or of an unknown kind
 };

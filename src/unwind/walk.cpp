@@ -1,5 +1,6 @@
 #include "unwind/walk.h"
 
+#include "unwind/frame_pointer_chain.h"
 #include "unwind/walker.h"
 
 #include <algorithm>
@@ -53,6 +54,21 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
 Walk Unwinder::join(const Registers& registers, const StackSnapshot& stack,
                     const ModuleMap& modules, WalkMemory& memory) {
   return walk(registers, stack, modules, &memory, AtEndOfCopy::Joins);
+}
+
+Walk Unwinder::follow(const Walk& walk, std::span<const uint64_t> frame_pointer_chain,
+                      const ModuleMap& modules) {
+  const size_t walked = walk.frames.size();
+  if (walk.end != WalkEnd::OtherStack || walk.frames_left_out > 0) return walk;
+  FramePointerChain chain(frame_pointer_chain, modules, cache_, *call_sites_);
+  const std::span<const uint64_t> rest = chain.beyond(walk.frames);
+  if (rest.empty() || rest.size() > kMaxFrames - walked) return walk;
+  for (size_t i = 0; i < rest.size(); ++i) (*frames_)[walked + i] = chain.frame_of(rest[i]);
+  Walk result = walk;
+  result.frames = std::span(*frames_).first(walked + rest.size());
+  result.end = WalkEnd::Root;
+  result.is_followed = false;
+  return result;
 }
 
 Walk Unwinder::walk_live(const Registers& registers, const StackSnapshot& stack,

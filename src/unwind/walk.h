@@ -27,13 +27,14 @@ enum class WalkEnd : uint8_t {
   BadMemory,        // the next word lies elsewhere outside the snapshot
   UnmappedPc,       // a pc that no executable mapping holds
   NoUnwindInfo,     // no CFI, and the frame pointer leads nowhere
+  OtherStack,       // the code changed the stack, or a signal did: the caller is on another one
   BadCfi,           // malformed unwind information
   Unsupported,      // unwind information beyond our limits
   UnknownRegister,  // a rule needs a register that nobody saved
   NoProgress,       // the CFA did not grow
   FrameLimit,       // deeper than kMaxWalkedFrames
 };
-inline constexpr size_t kWalkEndCount = 10;
+inline constexpr size_t kWalkEndCount = 11;
 std::string_view name_of(WalkEnd end);
 
 // Borrowed from the Unwinder; valid until its next walk.
@@ -122,6 +123,12 @@ class Unwinder {
   // frames are marked, and `memory` learns nothing.
   Walk join(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
             WalkMemory& memory);
+
+  // For a walk, the last one, that ended as OtherStack: the same, and from there on as the kernel
+  // went by frame pointers, if that came to a root (FramePointerChain::beyond()). The frame that
+  // called the one which changed stacks is missing if this one keeps no frame of its own.
+  Walk follow(const Walk& walk, std::span<const uint64_t> frame_pointer_chain,
+              const ModuleMap& modules);
 
   // What the last walk saw, which reached its root in `modules`. Nothing, if it was not followed.
   void learn(WalkMemory& memory, const ModuleMap& modules);

@@ -33,6 +33,8 @@ std::string_view name_of(WalkEnd end) {
       return "unmapped_pc";
     case WalkEnd::NoUnwindInfo:
       return "no_unwind_info";
+    case WalkEnd::OtherStack:
+      return "other_stack";
     case WalkEnd::BadCfi:
       return "bad_cfi";
     case WalkEnd::Unsupported:

@@ -258,6 +258,8 @@ class Walker {
         return step_without_cfi(rule);
       case CompactKind::NoCfiBeforeFunction:
         return is_entered_by_return() ? ends(WalkEnd::Root) : step_without_cfi(rule);
+      case CompactKind::OtherStack:
+        return ends(WalkEnd::OtherStack);
       case CompactKind::Malformed:
         return ends(WalkEnd::BadCfi);
       case CompactKind::Unsupported:
@@ -363,7 +365,8 @@ class Walker {
 
   // Why a word outside the snapshot could not be read.
   Step ends_outside(RuntimeAddress address) {
-    const bool was_cut = stack_.is_cut() && !has_left_snapshot_ && stack_.is_beyond_end(address) &&
+    if (has_left_snapshot_) return ends(WalkEnd::OtherStack);
+    const bool was_cut = stack_.is_cut() && stack_.is_beyond_end(address) &&
                          address.value - stack_.begin().value <=
                              stack_.end() - stack_.begin().value + kStackReach_bytes;
     missing_ = address;

@@ -1,6 +1,7 @@
 // Everything that is read from an image file, over bytes that the fuzzer makes up. Nothing may
 // crash or run on, and what a layout says lies within the file.
 #include "elf/cfi_table.h"
+#include "elf/go_function_table.h"
 #include "elf/identity.h"
 #include "elf/layout.h"
 #include "elf/packed_section.h"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 using namespace sentry_prof;
@@ -33,7 +35,7 @@ void check_layout(const elf::Layout& layout, uint64_t file_size_bytes) {
   }
   for (const elf::Section& note : layout.notes) require_within(note, file_size_bytes);
   for (const auto& section : {layout.text, layout.eh_frame, layout.eh_frame_hdr, layout.debug_frame,
-                              layout.gnu_debugdata}) {
+                              layout.go_functions, layout.gnu_debugdata}) {
     require_within(section, file_size_bytes);
   }
   if (layout.packed_debug_frame) {
@@ -91,11 +93,30 @@ void check_signal_returns(const ByteSource& file, const elf::Layout& layout,
   }
 }
 
+void check_go_functions(const std::shared_ptr<const ByteSource>& file, const elf::Layout& layout,
+                        const std::vector<LinkAddress>& addresses) {
+  constexpr uint64_t kLimit_bytes = 1 << 20;
+  const auto table = elf::GoFunctionTable::open(file, layout, kLimit_bytes);
+  if (!table) return;
+  require((*table)->memory_bytes() <= kLimit_bytes);
+  for (const LinkAddress address : addresses) {
+    unwind::Row row;
+    const bool is_found = (*table)->row_at(address, row) == unwind::RowStatus::Found;
+    if (is_found && !row.is_signal_frame) {
+      require(row.begin.value <= address.value && address.value < row.end.value);
+      require(row.cfa_offset >= 8);
+    }
+    require(row.work < 1 << 18);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
-  const MemoryByteSource file({bytes.begin(), bytes.end()});
+  const auto source =
+      std::make_shared<MemoryByteSource>(std::vector<std::byte>(bytes.begin(), bytes.end()));
+  const MemoryByteSource& file = *source;
   const auto layout = elf::read_layout(file);
   if (!layout) return 0;
   check_layout(*layout, size);
@@ -106,6 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           identity.code_id.size() == 2 * identity.build_id.size());
   const auto addresses = addresses_of(*layout);
   check_signal_returns(file, *layout, addresses);
+  check_go_functions(source, *layout, addresses);
   for (const auto& name : symbols::names_at(file, *layout, addresses)) {
     require(!name || (!name->empty() && name->size() <= 4096));
   }

@@ -247,7 +247,7 @@ TEST_CASE("A handler on an alternate signal stack: the walk goes on in what it i
   CHECK(profile.share_of_samples(is_in_order) > 0.95);
   // A sample holds one stack: the other one's memory is not in it, and nothing is made up.
   const Summary& summary = recording.summary();
-  CHECK(summary.number("samples_complete") + summary.number("walk_ends/bad_memory") >
+  CHECK(summary.number("samples_complete") + summary.number("walk_ends/other_stack") >
         0.95 * summary.number("samples"));
 }
 

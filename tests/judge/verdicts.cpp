@@ -36,7 +36,7 @@ std::string described(AddressSpace::Place place, const AddressSpace& space) {
 // Further out than the copied stack: the walk stepped over a signal frame and could not read on.
 bool is_elsewhere(unwind::WalkEnd end, std::span<const ShadowStack::Caller> missing,
                   const ShadowStack::Caller& last_found) {
-  return end == unwind::WalkEnd::BadMemory && last_found.is_interrupted && !missing.empty() &&
+  return end == unwind::WalkEnd::OtherStack && last_found.is_interrupted && !missing.empty() &&
          missing.back().region != last_found.region;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/byte_reader.h"
 #include "elf/cfi_table.h"
+#include "elf/go_function_table.h"
 #include "elf/layout.h"
 
 #include <algorithm>
@@ -332,7 +333,53 @@ Result<elf::CfiSections> sections_of(const std::string& path, OracleSection sect
   return sections;
 }
 
+Result<std::vector<LinkAddress>> go_rows(const ByteSource& file, const elf::Layout& layout) {
+  elf::Expansion expansion{64 << 20};
+  auto sections = elf::read_debug_frame(file, layout, expansion);
+  if (!sections) return tl::unexpected(sections.error());
+  const CfiTable table(std::move(*sections));
+  std::vector<LinkAddress> begins;
+  table.for_each_fde([&](LinkAddress begin, LinkAddress end) {
+    Row row;
+    for (LinkAddress pc = begin; pc.value < end.value; pc = row.end) {
+      if (table.row_at(pc, row) != RowStatus::Found || row.end.value <= pc.value) return;
+      begins.push_back(pc);
+    }
+  });
+  return begins;
+}
+
+std::string go_difference(const elf::GoFunctionTable& table, Dwarf_CFI* cfi, LinkAddress pc) {
+  Row row;
+  const RowStatus status = table.row_at(pc, row);
+  if (status == RowStatus::Root || status == RowStatus::OtherStack) return {};
+  const FramePtr frame = libdw_frame(cfi, pc.value);
+  if (status != RowStatus::Found || frame == nullptr) return "one has no row";
+  return row.is_signal_frame || same_cfa(frame.get(), row) ? "" : "CFA";
+}
+
 }  // namespace
+
+OracleResult compare_go_functions(const std::string& path) {
+  const auto file = std::make_shared<MemoryByteSource>(read_whole(path));
+  const auto layout = elf::read_layout(*file);
+  if (!layout) return {.skipped = layout.error().message};
+  const auto table = elf::GoFunctionTable::open(file, *layout, 64 << 20);
+  if (!table) return {.skipped = table.error().message};
+  const DwFile dwarf(path, OracleSection::DebugFrame);
+  const auto begins = go_rows(*file, *layout);
+  if (dwarf.cfi() == nullptr || !begins) return {.skipped = "no .debug_frame"};
+  OracleResult result;
+  for (const LinkAddress pc : *begins) {
+    ++result.rows;
+    const std::string text = go_difference(**table, dwarf.cfi(), pc);
+    if (text.empty()) continue;
+    if (result.differences++ == 0) {
+      result.first_difference = fmt::format("{:#x}: {}", pc.value, text);
+    }
+  }
+  return result;
+}
 
 OracleResult compare_with_libdw(const std::string& path, OracleSection section, unsigned stride) {
   const DwFile file(path, section);

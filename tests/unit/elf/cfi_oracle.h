@@ -20,4 +20,9 @@ enum class OracleSection { EhFrame, DebugFrame };
 // a difference.
 OracleResult compare_with_libdw(const std::string& path, OracleSection section, unsigned stride);
 
+// Holds what Go's runtime knows of an image's functions against its .debug_frame, as libdw reads
+// it: the CFA of each row, but of functions for which the table says that their caller is
+// elsewhere.
+OracleResult compare_go_functions(const std::string& path);
+
 }  // namespace sentry_prof::elf_test

@@ -1,5 +1,6 @@
 // compare_rows FILE...: every row of every FDE of these files against libdw's, .eh_frame and
-// .debug_frame. A line for each file that differs, then the totals. For scripts/compare-rows.
+// .debug_frame, and what the runtimes of Go's programs know against the latter. A line for each
+// file that differs, then the totals. For scripts/compare-rows.
 #include "cfi_oracle.h"
 
 #include <cinttypes>
@@ -13,9 +14,8 @@ struct Totals {
   uint64_t files = 0, fdes = 0, rows = 0, differences = 0;
 };
 
-void compare(const char* path, OracleSection section, Totals& totals) {
-  const OracleResult result = compare_with_libdw(path, section, 1);
-  if (!result.skipped.empty() || result.fdes == 0) return;
+void add(const char* path, const OracleResult& result, Totals& totals) {
+  if (!result.skipped.empty() || result.rows == 0) return;
   ++totals.files;
   totals.fdes += result.fdes;
   totals.rows += result.rows;
@@ -30,8 +30,9 @@ void compare(const char* path, OracleSection section, Totals& totals) {
 int main(int argc, char** argv) {
   Totals totals;
   for (int i = 1; i < argc; ++i) {
-    compare(argv[i], OracleSection::EhFrame, totals);
-    compare(argv[i], OracleSection::DebugFrame, totals);
+    add(argv[i], compare_with_libdw(argv[i], OracleSection::EhFrame, 1), totals);
+    add(argv[i], compare_with_libdw(argv[i], OracleSection::DebugFrame, 1), totals);
+    add(argv[i], compare_go_functions(argv[i]), totals);
   }
   std::printf("total %" PRIu64 " sections, %" PRIu64 " FDEs, %" PRIu64 " rows, %" PRIu64
               " differences\n",

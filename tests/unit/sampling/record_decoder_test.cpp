@@ -3,6 +3,8 @@
 #include "support/catch2.h"
 #include "support/record_builder.h"
 
+#include <cstring>
+
 #include <sys/mman.h>
 
 using namespace sentry_prof;
@@ -407,12 +409,13 @@ RecordFields varying_fields() {
 }
 
 // Up to the registers.
-RecordBuilder varying_sample(uint64_t addresses) {
+RecordBuilder varying_sample(uint64_t addresses, std::vector<uint64_t> chain = {0, 0}) {
   RecordBuilder record(PERF_RECORD_SAMPLE);
   record.sample_head(7, 10, 11, 900, 3).zeros(24);  // READ: value, time, id
-  record.u64(addresses).zeros(16);                  // CALLCHAIN of two
-  record.u32(4).raw("1234");                        // RAW
-  return record.u64(1).u64(0).zeros(24);            // BRANCH_STACK of one
+  record.u64(addresses);                            // CALLCHAIN
+  for (const uint64_t address : chain) record.u64(address);
+  record.u32(4).raw("1234");              // RAW
+  return record.u64(1).u64(0).zeros(24);  // BRANCH_STACK of one
 }
 
 }  // namespace
@@ -425,6 +428,27 @@ TEST_CASE("fields of varying size in front of the registers are skipped") {
   REQUIRE(sample.registers.words.size() == 8);
   CHECK(sample.registers.words[0] == std::byte{0xbc});
   CHECK(sample.stack.size() == 8);
+}
+
+TEST_CASE("of a chain of frame pointers the user's part is given") {
+  constexpr auto kKernel = static_cast<uint64_t>(PERF_CONTEXT_KERNEL);
+  constexpr auto kUser = static_cast<uint64_t>(PERF_CONTEXT_USER);
+  const auto chain_of = [](const std::vector<uint64_t>& chain) {
+    const auto record =
+        varying_sample(chain.size(), chain).u64(2).u64(0xabc).u64(8).u64(0x5).u64(8).build();
+    const DecodedRecord decoded = decode_record(*RecordLayout::create(varying_fields()), record);
+    const auto& sample = std::get<SampleEvent>(decoded.event.body);
+    CHECK(sample.registers.words[0] == std::byte{0xbc});
+    std::vector<uint64_t> words(sample.frame_pointer_chain.size() / 8);
+    if (!words.empty())
+      std::memcpy(words.data(), sample.frame_pointer_chain.data(), 8 * words.size());
+    return words;
+  };
+  CHECK(chain_of({kUser, 0x1000, 0x2000}) == std::vector<uint64_t>{0x1000, 0x2000});
+  CHECK(chain_of({kKernel, 0xffff800000000000, kUser, 0x1000}) == std::vector<uint64_t>{0x1000});
+  CHECK(chain_of({kKernel, 0xffff800000000000}).empty());
+  CHECK(chain_of({kUser}).empty());
+  CHECK(chain_of({}).empty());
 }
 
 TEST_CASE("groups of counters are skipped") {
@@ -462,8 +486,7 @@ TEST_CASE("without IDENTIFIER the ID tells the event") {
 }
 
 TEST_CASE("layouts that cannot be decoded are refused") {
-  for (uint64_t field :
-       {PERF_SAMPLE_READ, PERF_SAMPLE_CALLCHAIN, PERF_SAMPLE_RAW, PERF_SAMPLE_BRANCH_STACK}) {
+  for (uint64_t field : {PERF_SAMPLE_READ, PERF_SAMPLE_BRANCH_STACK}) {
     CHECK(RecordLayout::create(kSampleType | field, 0, true).error().code ==
           ErrorCode::Unsupported);
   }

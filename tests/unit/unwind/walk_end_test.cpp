@@ -213,6 +213,7 @@ TEST_CASE("every end and origin has a name of its own") {
   }
   CHECK(names == std::vector<std::string>{
                      "root", "stack_truncated", "bad_memory", "unmapped_pc", "no_unwind_info",
-                     "bad_cfi", "unsupported", "unknown_register", "no_progress", "frame_limit",
-                     "leaf", "cfi", "frame_pointer", "link_register", "code", "process_start"});
+                     "other_stack", "bad_cfi", "unsupported", "unknown_register", "no_progress",
+                     "frame_limit", "leaf", "cfi", "frame_pointer", "link_register", "code",
+                     "process_start"});
 }

@@ -1,0 +1,43 @@
+// The return addresses that the kernel found by frame pointers when it took the sample: it could
+// read every stack of the thread, not only the one that was copied.
+#pragma once
+
+#include "unwind/call_site.h"
+#include "unwind/module_map.h"
+#include "unwind/rule_cache.h"
+#include "unwind/walked_frame.h"
+
+#include <cstdint>
+#include <span>
+
+namespace sentry_prof::unwind {
+
+// Refers to all that it is given. `runtime_pcs` are the leaf's pc and return addresses outward.
+class FramePointerChain {
+ public:
+  FramePointerChain(std::span<const uint64_t> runtime_pcs, const ModuleMap& modules,
+                    RuleCache& cache, CallSites& call_sites)
+      : pcs_(runtime_pcs), modules_(modules), cache_(cache), call_sites_(call_sites) {}
+
+  // The return addresses outside of `walked` (leaf first, whole, of the same sample), if they can
+  // be believed: the chain comes out of the walked frames, of which it may lack some; each of its
+  // further addresses lies right behind a call, and the last one in code that nothing calls. Else
+  // none.
+  std::span<const uint64_t> beyond(std::span<const WalkedFrame> walked);
+
+  // The frame of a return address that beyond() gave.
+  WalkedFrame frame_of(uint64_t runtime_pc) const;
+
+ private:
+  std::span<const uint64_t> behind_last_in(std::span<const WalkedFrame> walked) const;
+  bool is_frame(uint64_t runtime_pc, const WalkedFrame& frame) const;
+  bool is_behind_call(uint64_t runtime_pc);
+  bool is_root(uint64_t runtime_pc);
+
+  std::span<const uint64_t> pcs_;
+  const ModuleMap& modules_;
+  RuleCache& cache_;
+  CallSites& call_sites_;
+};
+
+}  // namespace sentry_prof::unwind

@@ -1,0 +1,97 @@
+// A .gopclntab made by hand: functions one behind the other, as Go 1.18 to 1.24 write them.
+#pragma once
+
+#include "support/elf_builder.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sentry_prof::test {
+
+struct GoFunction {
+  std::string name;
+  uint32_t size_bytes = 0;
+  uint8_t flags = 0;  // 1: outermost, 2: writes the stack pointer, 4: assembly
+  // For so many bytes of code the stack pointer is so far below its place at the entry.
+  std::vector<std::pair<uint32_t, int32_t>> depths;
+};
+
+struct GoTableOptions {
+  uint32_t magic = 0xfffffff0;  // Go 1.18; 0xfffffff1: 1.20
+  uint8_t quantum = 1;
+  uint8_t pointer_bytes = 8;
+  uint64_t text = 0x1000;
+};
+
+inline void write_varint(ByteWriter& out, uint32_t value) {
+  for (; value >= 0x80; value >>= 7) out.u8((value & 0x7f) | 0x80);
+  out.u8(value);
+}
+
+inline std::vector<std::byte> pc_values(const GoFunction& function) {
+  ByteWriter out;
+  int32_t last = -1;
+  for (const auto& [code_bytes, depth] : function.depths) {
+    const int32_t change = depth - last;
+    write_varint(out, change < 0 ? ~(static_cast<uint32_t>(change) << 1)
+                                 : static_cast<uint32_t>(change) << 1);
+    write_varint(out, code_bytes);
+    last = depth;
+  }
+  return out.u8(0).bytes();
+}
+
+inline std::vector<std::byte> go_table(const std::vector<GoFunction>& functions,
+                                       const GoTableOptions& options = {}) {
+  constexpr uint64_t kHeader_bytes = 72;
+  ByteWriter names, values, index, records;
+  const size_t index_bytes = functions.size() * 8 + 4;
+  uint32_t begin = 0;
+  values.u8(0);  // an offset of zero is no table
+  for (const GoFunction& function : functions) {
+    index.u32(begin).u32(index_bytes + records.size());
+    records.u32(begin)
+        .u32(names.size())
+        .u32(0)
+        .u32(0)
+        .u32(values.size())
+        .u32(0)
+        .u32(0)
+        .u32(0)
+        .u32(0);
+    if (options.magic == 0xfffffff1) records.u32(7);  // first line
+    records.u8(0).u8(function.flags).u16(0);
+    names.text(function.name).u8(0);
+    values.raw(pc_values(function));
+    begin += function.size_bytes;
+  }
+  index.u32(begin);
+  ByteWriter table;
+  table.u32(options.magic).u16(0).u8(options.quantum).u8(options.pointer_bytes);
+  table.u64(functions.size()).u64(0).u64(options.text).u64(kHeader_bytes).u64(0).u64(0);
+  table.u64(kHeader_bytes + names.size()).u64(kHeader_bytes + names.size() + values.size());
+  return table.raw(names.bytes())
+      .raw(values.bytes())
+      .raw(index.bytes())
+      .raw(records.bytes())
+      .bytes();
+}
+
+// An image with such a table and, at 0x1000, `code`.
+inline std::vector<std::byte> go_image(std::vector<std::byte> table,
+                                       std::vector<std::byte> code = {}, ElfKind kind = {}) {
+  code.resize(0x1000);
+  ElfBuilder elf(kind);
+  elf.section({.name = ".text",
+               .flags = SHF_ALLOC | SHF_EXECINSTR,
+               .address = 0x1000,
+               .contents = std::move(code)});
+  elf.section({.name = ".gopclntab", .address = 0x4000, .contents = std::move(table)});
+  elf.segment({.type = PT_LOAD, .flags = PF_R | PF_X, .of_section = ".text"});
+  return elf.build();
+}
+
+}  // namespace sentry_prof::test

@@ -1,0 +1,130 @@
+// Code that changes the stack, as Go's runtime does: the caller is found in the chain of frame
+// pointers that the kernel followed when it took the sample.
+#include "support/catch2.h"
+#include "walk_fixture.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+
+using Pcs = std::vector<uint64_t>;
+using Origins = std::vector<FrameOrigin>;
+
+namespace {
+
+constexpr uint64_t kLeaf = 0x1010;
+constexpr uint64_t kInner = 0x2050;   // called the leaf
+constexpr uint64_t kSwitch = 0x3050;  // called kInner on another stack
+constexpr uint64_t kCaller = 0x5050;
+constexpr uint64_t kOuter = 0x6050;
+constexpr uint64_t kRoot = 0x4001;  // goes behind the first byte of what nothing calls
+
+struct OtherStacks : World {
+  OtherStacks() {
+    cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 8));
+    cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+    cfi.add(0x3000, 0x3100, RowStatus::OtherStack);
+    cfi.add(0x4000, 0x4100, RowStatus::Root);
+    for (const uint64_t pc : {kCaller, kOuter}) code.put_call(pc, 0x3000);
+    chain = {at(kLeaf), at(kInner), at(kSwitch), at(kCaller), at(kOuter), at(kRoot)};
+  }
+
+  Walk walk() {
+    const FakeStack stack(0x7000, {at(kInner), 0, at(kSwitch), at(0x2070)});
+    return World::walk(registers_at(at(kLeaf), 0x7000, 0x9000), stack);
+  }
+  Walk follow() { return unwinder.follow(walk(), chain, modules); }
+
+  std::vector<uint64_t> chain;
+};
+
+const Pcs kWalked{kLeaf, kInner, kSwitch};
+const Pcs kWhole{kLeaf, kInner, kSwitch, kCaller, kOuter, kRoot};
+
+}  // namespace
+
+TEST_CASE("a walk ends where the code changed the stack") {
+  OtherStacks w;
+  for (int i = 0; i < 2; ++i) {  // by a new rule, and by the cached one
+    CHECK(end_of(w.walk()) == "other_stack");
+    CHECK(pcs(w.walk()) == kWalked);
+  }
+}
+
+TEST_CASE("the chain leads on to the root") {
+  OtherStacks w;
+  for (int i = 0; i < 2; ++i) {
+    const Walk walk = w.follow();
+    CHECK(end_of(walk) == "root");
+    CHECK(pcs(walk) == kWhole);
+    CHECK(origins(walk) == Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Cfi,
+                                   FrameOrigin::FramePointer, FrameOrigin::FramePointer,
+                                   FrameOrigin::FramePointer});
+    CHECK_FALSE(walk.is_followed);
+  }
+}
+
+TEST_CASE("code without a frame of its own is not in the chain") {
+  OtherStacks w;
+  w.chain = {at(kLeaf), at(kSwitch), at(kCaller), at(kOuter), at(kRoot)};
+  CHECK(pcs(w.follow()) == kWhole);
+  w.chain = {at(kLeaf), at(kCaller), at(kOuter), at(kRoot)};
+  CHECK(pcs(w.follow()) == kWhole);
+}
+
+TEST_CASE("a chain that cannot be believed changes nothing") {
+  OtherStacks w;
+  const auto is_refused = [&](std::vector<uint64_t> chain) {
+    w.chain = std::move(chain);
+    const Walk walk = w.follow();
+    return end_of(walk) == "other_stack" && pcs(walk) == kWalked;
+  };
+  CHECK(is_refused({}));
+  CHECK(is_refused({at(kLeaf)}));
+  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch)}));
+  // Of another moment.
+  CHECK(is_refused({at(kLeaf) + 1, at(kInner), at(kSwitch), at(kCaller), at(kOuter), at(kRoot)}));
+  // It ends before the root.
+  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), at(kCaller), at(kOuter)}));
+  // Of what it leads to, something is no return address, no code, or of another image.
+  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), at(kCaller) + 1, at(kRoot)}));
+  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), 0x1234, at(kRoot)}));
+  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), 0, at(kRoot)}));
+  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), at(0x10050), at(kRoot)}));
+  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), at(kCaller), 0}));
+  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), at(kCaller), UINT64_MAX}));
+}
+
+TEST_CASE("only a walk that ended at another stack is led on") {
+  OtherStacks w;
+  w.cfi.add(0x3000, 0x3100, RowStatus::Unsupported);
+  CHECK(end_of(w.follow()) == "unsupported");
+  CHECK(pcs(w.follow()) == kWalked);
+}
+
+TEST_CASE("a chain longer than there is room for frames is not taken") {
+  OtherStacks w;
+  w.chain.pop_back();
+  w.chain.resize(kMaxFrames, at(kOuter));
+  w.chain.push_back(at(kRoot));
+  CHECK(end_of(w.follow()) == "other_stack");
+  w.chain.resize(kMaxFrames - 1);
+  w.chain.push_back(at(kRoot));
+  const Walk walk = w.follow();
+  CHECK(end_of(walk) == "root");
+  CHECK(walk.frames.size() == kMaxFrames);
+}
+
+TEST_CASE("behind a signal frame whose stack was not copied the chain leads on as well") {
+  OtherStacks w;
+  Row trampoline = row_with_cfa(kRsp, 16);
+  trampoline.is_signal_frame = true;
+  trampoline.rules[kRsp] = {.kind = RuleKind::AtCfaOffset, .offset = -16};
+  w.cfi.add(0x3000, 0x3100, trampoline);
+  w.cfi.add(0x5000, 0x5100, row_with_cfa(kRsp, 16));
+  w.chain = {at(kLeaf), at(kInner), at(kSwitch), at(kOuter), at(kRoot)};
+  const FakeStack stack(0x7000, {at(kInner), 0, at(kSwitch), /*sp*/ 0x100, at(0x5020)});
+  const Walk walk = w.World::walk(registers_at(at(kLeaf), 0x7000, 0x9000), stack);
+  REQUIRE(end_of(walk) == "other_stack");
+  CHECK(pcs(w.unwinder.follow(walk, w.chain, w.modules)) ==
+        Pcs{kLeaf, kInner, kSwitch, 0x5020, kOuter, kRoot});
+}

@@ -103,14 +103,15 @@ struct GoFunctionTable::Record {
   bool is_assembly() const { return (flags & kAssembly) != 0; }
 };
 
-Result<std::unique_ptr<GoFunctionTable>> GoFunctionTable::open(
-    std::shared_ptr<const ByteSource> file, const Layout& layout, uint64_t max_bytes) {
+Result<std::unique_ptr<GoFunctionTable>> GoFunctionTable::open(const ByteSource& file,
+                                                               const Layout& layout,
+                                                               uint64_t max_bytes) {
   const bool is_of_machine =
       layout.machine == EM_X86_64 && layout.is_64_bit && layout.order == std::endian::little;
   if (!is_of_machine || !layout.go_functions) {
     return fail(ErrorCode::NotFound, "no table of Go's functions");
   }
-  std::unique_ptr<GoFunctionTable> table(new GoFunctionTable(std::move(file), layout));
+  std::unique_ptr<GoFunctionTable> table(new GoFunctionTable(file, layout));
   if (auto ok = table->read_header(); !ok) return tl::unexpected(std::move(ok.error()));
   if (auto ok = table->read_functions(table->function_count_, max_bytes); !ok) {
     return tl::unexpected(std::move(ok.error()));
@@ -120,7 +121,7 @@ Result<std::unique_ptr<GoFunctionTable>> GoFunctionTable::open(
 
 Result<void> GoFunctionTable::read_header() {
   std::array<std::byte, kHeader_bytes> bytes{};
-  if (section_.size_bytes < bytes.size() || !file_->read_at(section_.file_offset, bytes)) {
+  if (section_.size_bytes < bytes.size() || !file_.read_at(section_.file_offset, bytes)) {
     return fail(ErrorCode::Io, "the table of Go's functions cannot be read");
   }
   ByteReader in(bytes);
@@ -159,8 +160,8 @@ Result<void> GoFunctionTable::read_functions(uint64_t count, uint64_t max_bytes)
   }
   functions_.resize(static_cast<size_t>(count) + 1);
   const auto bytes = std::as_writable_bytes(std::span(functions_));
-  if (!file_->read_at(section_.file_offset + records_,
-                      bytes.first(static_cast<size_t>(size_bytes)))) {
+  if (!file_.read_at(section_.file_offset + records_,
+                     bytes.first(static_cast<size_t>(size_bytes)))) {
     return fail(ErrorCode::Io, "the table of Go's functions cannot be read");
   }
   const auto begins_before = [](const Function& a, const Function& b) { return a.begin < b.begin; };
@@ -188,7 +189,7 @@ std::optional<GoFunctionTable::Record> GoFunctionTable::read_record(const Place&
   uint64_t offset = 0;
   if (!checked_add<uint64_t>(records_, place.record, offset) ||
       !range_fits<uint64_t>(offset, bytes.size(), section_.size_bytes) ||
-      !file_->read_at(section_.file_offset + offset, bytes)) {
+      !file_.read_at(section_.file_offset + offset, bytes)) {
     return std::nullopt;
   }
   ByteReader in(bytes);
@@ -203,17 +204,29 @@ std::optional<GoFunctionTable::Record> GoFunctionTable::read_record(const Place&
   return record;
 }
 
-bool GoFunctionTable::is_named(const Record& record, std::string_view name) const {
-  std::array<std::byte, 32> room{};
-  const std::span bytes = std::span(room).first(name.size() + 1);
+std::optional<std::string> GoFunctionTable::read_name(const Record& record,
+                                                      size_t max_bytes) const {
   uint64_t offset = 0;
-  if (!checked_add<uint64_t>(names_, record.name, offset) ||
-      !range_fits<uint64_t>(offset, bytes.size(), section_.size_bytes) ||
-      !file_->read_at(section_.file_offset + offset, bytes)) {
-    return false;
+  if (!checked_add<uint64_t>(names_, record.name, offset) || offset >= section_.size_bytes) {
+    return std::nullopt;
   }
-  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) ==
-         std::string_view(name.data(), name.size() + 1);
+  const uint64_t room_bytes = std::min<uint64_t>(max_bytes, section_.size_bytes - offset);
+  std::string name(static_cast<size_t>(room_bytes), '\0');
+  if (!file_.read_at(section_.file_offset + offset, std::as_writable_bytes(std::span(name)))) {
+    return std::nullopt;
+  }
+  name.resize(std::min(name.find('\0'), name.size()));
+  return name.empty() ? std::nullopt : std::optional(std::move(name));
+}
+
+bool GoFunctionTable::is_named(const Record& record, std::string_view name) const {
+  return read_name(record, name.size() + 1) == name;
+}
+
+std::optional<std::string> GoFunctionTable::name_at(LinkAddress pc, size_t max_bytes) const {
+  const std::optional<Place> place = find(pc);
+  const std::optional<Record> record = place ? read_record(*place) : std::nullopt;
+  return record ? read_name(*record, max_bytes) : std::nullopt;
 }
 
 // What the flags say of a function without looking at the stack. Go's own unwinder (traceback.go)
@@ -239,7 +252,7 @@ std::optional<GoFunctionTable::StackDepth> GoFunctionTable::stack_depth(const Re
   if (offset > section_.size_bytes) return std::nullopt;
   const uint64_t room_bytes = std::min(section_.size_bytes - offset, kMaxPcValues_bytes);
   const uint64_t begin = section_.file_offset + offset;
-  Varints values(*file_, begin, begin + room_bytes);
+  Varints values(file_, begin, begin + room_bytes);
   StackDepth depth{place.begin, place.begin, -1};
   while (depth.end <= pc) {
     const auto change = values.next();
@@ -264,7 +277,7 @@ RowStatus GoFunctionTable::row_at(LinkAddress pc, Row& row) const {
   if (!record) return RowStatus::Malformed;
   // Handlers return to a function's first byte: less one, that is the last of the one before.
   const bool may_return_from_signal = record->is_assembly() || pc.value + 1 == place->end;
-  if (may_return_from_signal && signal_return_row(*file_, layout_, pc, row)) {
+  if (may_return_from_signal && signal_return_row(file_, layout_, pc, row)) {
     return RowStatus::Found;
   }
   if (const auto status = status_by_flags(*record, row)) return *status;

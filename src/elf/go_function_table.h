@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace sentry_prof::elf {
@@ -23,15 +25,20 @@ namespace sentry_prof::elf {
 class GoFunctionTable final : public unwind::CfiSource {
  public:
   // Of an x86-64 image that has one (Layout::go_functions), of which no more than `max_bytes` are
-  // kept. NotFound: it has none, or of another machine. Unsupported: of another version of Go.
-  // Malformed, Io, LimitExceeded.
-  static Result<std::unique_ptr<GoFunctionTable>> open(std::shared_ptr<const ByteSource> file,
-                                                       const Layout& layout, uint64_t max_bytes);
+  // kept. `file` and `layout`, which are the image's, must outlive the table. NotFound: it has
+  // none, or of another machine. Unsupported: of another version of Go. Malformed, Io,
+  // LimitExceeded.
+  static Result<std::unique_ptr<GoFunctionTable>> open(const ByteSource& file, const Layout& layout,
+                                                       uint64_t max_bytes);
 
   // Found; NoCfi: no function of Go's covers `pc`; Root: one that nothing calls, or that never goes
   // back to its caller's goroutine; OtherStack: one that changes to another stack; Malformed. At
   // the call of rt_sigreturn the row is that of signal_return_row().
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
+
+  // The name of the function that covers `pc`, with its package, cut behind `max_bytes`; none if no
+  // function does, or its name cannot be read.
+  std::optional<std::string> name_at(LinkAddress pc, size_t max_bytes) const;
 
   uint64_t memory_bytes() const { return functions_.capacity() * sizeof(Function); }
 
@@ -55,20 +62,21 @@ class GoFunctionTable final : public unwind::CfiSource {
     int64_t bytes = 0;
   };
 
-  GoFunctionTable(std::shared_ptr<const ByteSource> file, const Layout& layout)
-      : file_(std::move(file)), layout_(layout), section_(*layout.go_functions) {}
+  GoFunctionTable(const ByteSource& file, const Layout& layout)
+      : file_(file), layout_(layout), section_(*layout.go_functions) {}
 
   Result<void> read_header();
   Result<void> read_functions(uint64_t count, uint64_t max_bytes);
   std::optional<Place> find(LinkAddress pc) const;
   std::optional<Record> read_record(const Place& place) const;
+  std::optional<std::string> read_name(const Record& record, size_t max_bytes) const;
   bool is_named(const Record& record, std::string_view name) const;
   std::optional<unwind::RowStatus> status_by_flags(const Record& record, unwind::Row& row) const;
   std::optional<StackDepth> stack_depth(const Record& record, const Place& place, uint64_t pc,
                                         uint32_t& work) const;
 
-  std::shared_ptr<const ByteSource> file_;
-  const Layout& layout_;  // the image's
+  const ByteSource& file_;
+  const Layout& layout_;
   Section section_;
   bool has_start_line_ = false;  // in records: Go 1.20
   uint64_t function_count_ = 0;

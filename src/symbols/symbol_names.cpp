@@ -1,6 +1,7 @@
 #include "symbols/symbol_names.h"
 
 #include "base/utf8.h"
+#include "elf/go_function_table.h"
 #include "elf/packed_section.h"
 #include "symbols/symbol_match.h"
 
@@ -18,6 +19,7 @@ constexpr size_t kPiece_bytes = 64 * 1024;
 constexpr uint64_t kMaxTable_bytes = uint64_t{384} << 20;
 // MiniDebugInfo, expanded: 350,000 symbols with names of fifty letters.
 constexpr size_t kMaxDebugdata_bytes = size_t{32} << 20;
+constexpr uint64_t kMaxGoFunctions_bytes = uint64_t{32} << 20;  // begins of four million functions
 constexpr size_t kMaxName_bytes = 4096;
 constexpr size_t kFirstRead_bytes = 256;  // nearly every name fits
 // There is one name for each address: with 70,000 addresses this makes 70 MB.
@@ -180,6 +182,17 @@ Names names_of_debugdata(const ByteSource& file, const elf::Layout& layout,
   return names_of_table(**inner, layout, inner_layout->symtab, sorted_addresses);
 }
 
+// Go's runtime knows its functions' names also where there is no symbol table.
+void take_names_of_go(const ByteSource& file, const elf::Layout& layout,
+                      std::span<const LinkAddress> sorted_addresses, Names& names) {
+  const auto table = elf::GoFunctionTable::open(file, layout, kMaxGoFunctions_bytes);
+  if (!table) return;
+  for (size_t i = 0; i < names.size(); ++i) {
+    auto name = (*table)->name_at(sorted_addresses[i], kMaxName_bytes);
+    if (name) names[i].text = shortened_utf8(*name, kMaxShown_bytes);
+  }
+}
+
 std::vector<std::optional<std::string>> texts_of(Names names) {
   std::vector<std::optional<std::string>> texts;
   texts.reserve(names.size());
@@ -191,18 +204,20 @@ std::vector<std::optional<std::string>> texts_of(Names names) {
 
 std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
                                                  std::span<const LinkAddress> sorted_addresses) {
-  if (layout.symtab || !layout.gnu_debugdata || sorted_addresses.empty()) {
-    const auto& table = layout.symtab ? layout.symtab : layout.dynsym;
-    return texts_of(names_of_table(file, layout, table, sorted_addresses));
+  if (layout.symtab) {
+    return texts_of(names_of_table(file, layout, layout.symtab, sorted_addresses));
   }
-  Names names = names_of_debugdata(file, layout, sorted_addresses);
-  Names dynamic = names_of_table(file, layout, layout.dynsym, sorted_addresses);
-  for (size_t i = 0; i < names.size(); ++i) {
-    // The next symbol, up to which a label reaches, may be in the other table.
-    if (!names[i].text || (names[i].is_label && dynamic[i].text && !dynamic[i].is_label)) {
-      names[i] = std::move(dynamic[i]);
+  Names names = names_of_table(file, layout, layout.dynsym, sorted_addresses);
+  if (layout.gnu_debugdata) {
+    Names stripped = names_of_debugdata(file, layout, sorted_addresses);
+    for (size_t i = 0; i < names.size(); ++i) {
+      // The next symbol, up to which a label reaches, may be in the other table.
+      const bool is_better =
+          stripped[i].text && (!stripped[i].is_label || !names[i].text || names[i].is_label);
+      if (is_better) names[i] = std::move(stripped[i]);
     }
   }
+  take_names_of_go(file, layout, sorted_addresses, names);
   return texts_of(std::move(names));
 }
 

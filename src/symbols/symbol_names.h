@@ -1,5 +1,5 @@
 // Function names from an image's own symbol tables (.symtab; without it, MiniDebugInfo and
-// .dynsym), for a batch of addresses.
+// .dynsym, and what Go's runtime calls its functions), for a batch of addresses.
 #pragma once
 
 #include "base/address.h"

@@ -116,7 +116,7 @@ void LoadedImage::load_cfi() const {
 // A table that is not there, or of another version of Go, is no problem: programs of old ones have
 // unwind tables as well.
 void LoadedImage::load_go_functions() const {
-  auto table = elf::GoFunctionTable::open(file_, layout_, cfi_budget_->bytes_left);
+  auto table = elf::GoFunctionTable::open(*file_, layout_, cfi_budget_->bytes_left);
   if (table) {
     go_functions_ = std::move(*table);
     return;

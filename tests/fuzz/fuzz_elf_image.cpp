@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <memory>
 #include <vector>
 
 using namespace sentry_prof;
@@ -93,7 +92,7 @@ void check_signal_returns(const ByteSource& file, const elf::Layout& layout,
   }
 }
 
-void check_go_functions(const std::shared_ptr<const ByteSource>& file, const elf::Layout& layout,
+void check_go_functions(const ByteSource& file, const elf::Layout& layout,
                         const std::vector<LinkAddress>& addresses) {
   constexpr uint64_t kLimit_bytes = 1 << 20;
   const auto table = elf::GoFunctionTable::open(file, layout, kLimit_bytes);
@@ -107,6 +106,8 @@ void check_go_functions(const std::shared_ptr<const ByteSource>& file, const elf
       require(row.cfa_offset >= 8);
     }
     require(row.work < 1 << 18);
+    const auto name = (*table)->name_at(address, 100);
+    require(!name || (!name->empty() && name->size() <= 100));
   }
 }
 
@@ -114,9 +115,7 @@ void check_go_functions(const std::shared_ptr<const ByteSource>& file, const elf
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
-  const auto source =
-      std::make_shared<MemoryByteSource>(std::vector<std::byte>(bytes.begin(), bytes.end()));
-  const MemoryByteSource& file = *source;
+  const MemoryByteSource file({bytes.begin(), bytes.end()});
   const auto layout = elf::read_layout(file);
   if (!layout) return 0;
   check_layout(*layout, size);
@@ -127,7 +126,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
           identity.code_id.size() == 2 * identity.build_id.size());
   const auto addresses = addresses_of(*layout);
   check_signal_returns(file, *layout, addresses);
-  check_go_functions(source, *layout, addresses);
+  check_go_functions(file, *layout, addresses);
   for (const auto& name : symbols::names_at(file, *layout, addresses)) {
     require(!name || (!name->empty() && name->size() <= 4096));
   }

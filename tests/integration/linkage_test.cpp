@@ -182,6 +182,7 @@ TEST_CASE("What Go's runtime does on other stacks was called by goroutines", "[l
   CHECK(stripped.summary().share_complete() > 0.98);
   CHECK(stripped.summary().number("frames_by_origin/frame_pointer") > 0);
   CHECK(stripped.summary().number("frames_by_origin/code") == 0);
+  CHECK(stripped.profile().share_containing("main.grow") > 0.5);
 }
 
 TEST_CASE("A stripped program has whole stacks of module names and offsets", "[linkage]") {

@@ -361,13 +361,13 @@ std::string go_difference(const elf::GoFunctionTable& table, Dwarf_CFI* cfi, Lin
 }  // namespace
 
 OracleResult compare_go_functions(const std::string& path) {
-  const auto file = std::make_shared<MemoryByteSource>(read_whole(path));
-  const auto layout = elf::read_layout(*file);
+  const MemoryByteSource file(read_whole(path));
+  const auto layout = elf::read_layout(file);
   if (!layout) return {.skipped = layout.error().message};
   const auto table = elf::GoFunctionTable::open(file, *layout, 64 << 20);
   if (!table) return {.skipped = table.error().message};
   const DwFile dwarf(path, OracleSection::DebugFrame);
-  const auto begins = go_rows(*file, *layout);
+  const auto begins = go_rows(file, *layout);
   if (dwarf.cfi() == nullptr || !begins) return {.skipped = "no .debug_frame"};
   OracleResult result;
   for (const LinkAddress pc : *begins) {

@@ -39,7 +39,7 @@ struct Image {
       : Image(go_image(go_table(functions, options))) {}
 
   Result<std::unique_ptr<GoFunctionTable>> open(uint64_t max_bytes = 1 << 20) const {
-    return GoFunctionTable::open(file, layout, max_bytes);
+    return GoFunctionTable::open(*file, layout, max_bytes);
   }
   ErrorCode error() const {
     const auto table = open();
@@ -108,6 +108,15 @@ TEST_CASE("flags say whose caller is not above it", "[go]") {
   CHECK(image.row.cfa_offset == 0x48);
   CHECK(image.row.rules[kRbp].kind == RuleKind::Undefined);
   CHECK(image.at(kMain) == RowStatus::Found);
+}
+
+TEST_CASE("functions have names", "[go]") {
+  const Image image(kProgram);
+  const auto table = image.open().value();
+  CHECK(table->name_at({0x1000}, 100) == "main.work");
+  CHECK(table->name_at({kMain}, 4) == "main");
+  CHECK_FALSE(table->name_at({kMain}, 0).has_value());
+  CHECK_FALSE(table->name_at({kEnd}, 100).has_value());
 }
 
 TEST_CASE("the call of rt_sigreturn leads to what the signal interrupted", "[go]") {

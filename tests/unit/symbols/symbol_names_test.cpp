@@ -2,6 +2,7 @@
 
 #include "support/catch2.h"
 #include "support/elf_builder.h"
+#include "support/go_table_builder.h"
 #include "support/packed.h"
 
 #include <algorithm>
@@ -98,6 +99,16 @@ TEST_CASE("a label of MiniDebugInfo does not reach over a function of .dynsym") 
   elf.section({.name = ".gnu_debugdata", .flags = 0, .contents = xz_packed(stripped)});
   elf.segment({.flags = PF_R | PF_X, .vaddr = 0x800, .file_bytes = 1, .memory_bytes = 0x1800});
   CHECK(names(elf.build(), {0x1004, 0x1014, 0x1204}) == Names{"label", "exported", "hidden"});
+}
+
+TEST_CASE("names_at names the functions of a Go program without symbols") {
+  const std::string longest(2000, 'x');
+  const auto image = go_image(go_table({{"main.main", 0x40, 0, {{0x40, 0}}},
+                                        {"main.(*tree).grow", 0x40, 0, {{0x40, 8}}},
+                                        {longest, 0x40, 0, {{0x40, 8}}}}));
+  CHECK(names(image, {0xfff, 0x1000, 0x103f, 0x1040, 0x10c0}) ==
+        Names{"-", "main.main", "main.main", "main.(*tree).grow", "-"});
+  CHECK(names(image, {0x1080})[0].size() <= 1024);
 }
 
 TEST_CASE("names_at prefers the inner symbol, then the binding") {

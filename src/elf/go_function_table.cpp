@@ -28,6 +28,8 @@ constexpr uint64_t kMaxFunctions = 1u << 22;
 constexpr uint64_t kMaxPcValues_bytes = 1u << 16;
 // The deepest is that of reflection's runtime.call1073741824, whose arguments take 1 GiB.
 constexpr int64_t kMaxDepth_bytes = int64_t{1} << 31;
+// syscall.rawVforkSyscall pops its return address before the system call.
+constexpr int64_t kMinDepth_bytes = -8;
 
 enum FunctionFlag : uint8_t {
   kTopFrame = 1,  // the outermost of its stack
@@ -86,7 +88,7 @@ int64_t from_zigzag(uint32_t value) {
 // Compiled functions that have a frame save the frame pointer at its top. (Before Go 1.21 the stack
 // pointer is lowered first: for two instructions of a leaf that is not so.) Assembly need not.
 void set_frame_pointer_rule(Row& row, int64_t depth_bytes, bool is_assembly) {
-  if (depth_bytes == 0) return;
+  if (depth_bytes <= 0) return;
   row.rules[kRbp] = is_assembly
                         ? unwind::RegisterRule{.kind = RuleKind::Undefined}
                         : unwind::RegisterRule{.kind = RuleKind::AtCfaOffset, .offset = -16};
@@ -265,7 +267,7 @@ std::optional<GoFunctionTable::StackDepth> GoFunctionTable::stack_depth(const Re
     depth.end += *code_bytes;
   }
   work += values.taken_bytes();
-  const bool is_plausible = depth.bytes >= 0 && depth.bytes <= kMaxDepth_bytes;
+  const bool is_plausible = depth.bytes >= kMinDepth_bytes && depth.bytes <= kMaxDepth_bytes;
   return is_plausible ? std::optional(depth) : std::nullopt;
 }
 

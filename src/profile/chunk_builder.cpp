@@ -92,6 +92,7 @@ void ChunkBuilder::name_thread(uint32_t thread, std::string_view name,
 }
 
 void ChunkBuilder::add_sample(uint64_t time_ns, uint32_t thread, std::span<const FrameKey> frames) {
+  for (const FrameKey& frame : frames) frame_table_.prefetch(hash_of_frame(frame));
   scratch_.clear();
   for (const FrameKey& frame : frames) scratch_.push_back(frame_index(frame));
   const uint32_t stack = stack_table_.index_of(scratch_, stacks());

@@ -24,6 +24,7 @@ void RingMerge::merge(std::span<RingReader> readers, uint64_t limit_ns, RecordSi
     const Head head = heap_.back();
     heap_.pop_back();
     last_time_ns_ = std::max(last_time_ns_, head.time_ns);
+    readers[head.ring].prefetch_second();
     sink.on_record(head.ring, last_time_ns_, readers[head.ring].front_bytes(scratch_));
     readers[head.ring].pop();
     sink.on_consumed(head.ring);

@@ -50,6 +50,15 @@ Bytes RingReader::front_bytes(RecordScratch& scratch) const {
   return Bytes(scratch).first(size_bytes);
 }
 
+void RingReader::prefetch_second() const {
+  constexpr uint64_t kCacheLine_bytes = 64;
+  const uint64_t begin = tail_ + front_.size_bytes;
+  const uint64_t end = std::min(begin + kPrefetch_bytes, head_);
+  for (uint64_t offset = begin; offset < end; offset += kCacheLine_bytes) {
+    __builtin_prefetch(ring_.data() + position(offset));
+  }
+}
+
 void RingReader::pop() {
   last_time_ns_ = front_time_ns();
   tail_ += front_.size_bytes;

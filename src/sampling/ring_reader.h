@@ -15,6 +15,9 @@ namespace sentry_prof::sampling {
 // refuse to split or move such mappings.)
 using RecordScratch = std::array<std::byte, 64 * 1024>;
 
+// Of a record: its head, its registers and the inner end of its stack.
+inline constexpr uint64_t kPrefetch_bytes = 512;
+
 // Head and tail count bytes since the ring's beginning and never wrap. The kernel writes records
 // that are multiples of eight bytes, so a header or an aligned u64 never straddles the end.
 class RingReader {
@@ -34,6 +37,9 @@ class RingReader {
   // The next record's bytes: in the ring, or in `scratch` for the one that straddles its end. Valid
   // until the kernel is told of the new tail, or `scratch` is used again. Only after front().
   Bytes front_bytes(RecordScratch& scratch) const;
+  // Asks for the memory of the record behind the next one, so far as it is surely looked at: the
+  // kernel wrote it on another CPU, or long ago. Only after front().
+  void prefetch_second() const;
   void pop();
 
   // Up to where records have been consumed.

@@ -28,7 +28,7 @@ constexpr uint64_t kMaxFunctions = 1u << 22;
 constexpr uint64_t kMaxPcValues_bytes = 1u << 16;
 // The deepest is that of reflection's runtime.call1073741824, whose arguments take 1 GiB.
 constexpr int64_t kMaxDepth_bytes = int64_t{1} << 31;
-// syscall.rawVforkSyscall pops its return address before the system call.
+// syscall.rawVforkSyscall pops its return address into r12 while the child shares its stack.
 constexpr int64_t kMinDepth_bytes = -8;
 
 enum FunctionFlag : uint8_t {
@@ -37,7 +37,7 @@ enum FunctionFlag : uint8_t {
   kAssembly = 4,
 };
 
-constexpr uint16_t kRbp = 6, kRsp = 7, kRip = 16;  // psABI, figure 3.36
+constexpr uint16_t kRbp = 6, kRsp = 7, kR12 = 12, kRip = 16;  // psABI, figure 3.36
 
 // Numbers of seven bits a byte, read piece by piece.
 class Varints {
@@ -151,7 +151,7 @@ Result<void> GoFunctionTable::read_header() {
 }
 
 Result<void> GoFunctionTable::read_functions(uint64_t count, uint64_t max_bytes) {
-  if (count > kMaxFunctions || (count + 1) * sizeof(Function) > max_bytes) {
+  if (count > kMaxFunctions || (count + 1) * kFunction_bytes > max_bytes) {
     return fail(ErrorCode::LimitExceeded,
                 "the table of Go's functions is larger than what is left for it");
   }
@@ -166,9 +166,16 @@ Result<void> GoFunctionTable::read_functions(uint64_t count, uint64_t max_bytes)
                      bytes.first(static_cast<size_t>(size_bytes)))) {
     return fail(ErrorCode::Io, "the table of Go's functions cannot be read");
   }
+  keeps_.resize(functions_.size());
+  return check_functions();
+}
+
+Result<void> GoFunctionTable::check_functions() const {
   const auto begins_before = [](const Function& a, const Function& b) { return a.begin < b.begin; };
-  if (!std::is_sorted(functions_.begin(), functions_.end(), begins_before)) {
-    return fail(ErrorCode::Malformed, "the table of Go's functions is not sorted");
+  uint64_t end = 0;
+  if (!std::is_sorted(functions_.begin(), functions_.end(), begins_before) ||
+      !checked_add<uint64_t>(text_, functions_.back().begin, end)) {
+    return fail(ErrorCode::Malformed, "the functions in the table of Go's are not in order");
   }
   return {};
 }
@@ -181,7 +188,8 @@ std::optional<GoFunctionTable::Place> GoFunctionTable::find(LinkAddress pc) cons
       [](uint64_t value, const Function& function) { return value < function.begin; });
   if (next == functions_.begin()) return std::nullopt;
   const Function& function = *std::prev(next);
-  return Place{text_ + function.begin, text_ + next->begin, function.record};
+  const auto index = static_cast<size_t>(next - functions_.begin()) - 1;
+  return Place{index, text_ + function.begin, text_ + next->begin, function.record};
 }
 
 std::optional<GoFunctionTable::Record> GoFunctionTable::read_record(const Place& place) const {
@@ -271,23 +279,35 @@ std::optional<GoFunctionTable::StackDepth> GoFunctionTable::stack_depth(const Re
   return is_plausible ? std::optional(depth) : std::nullopt;
 }
 
+// Before a function has made its frame, it has not changed the stack either.
+bool GoFunctionTable::is_before_frame(const Record& record, const Place& place,
+                                      const StackDepth& depth, uint32_t& work) const {
+  return depth.begin == place.begin && depth.bytes == 0 &&
+         stack_depth(record, place, depth.end, work).has_value();
+}
+
 RowStatus GoFunctionTable::row_at(LinkAddress pc, Row& row) const {
   const std::optional<Place> place = find(pc);
   if (!place) return RowStatus::NoCfi;
   row.work += 2 * unwind::kReadCodeWork;
   const std::optional<Record> record = read_record(*place);
-  if (!record) return RowStatus::Malformed;
+  // C code that Go's linker took in is among the functions, without a table of depths.
+  if (!record || record->pc_values == 0) return RowStatus::NoCfi;
   // Handlers return to a function's first byte: less one, that is the last of the one before.
   const bool may_return_from_signal = record->is_assembly() || pc.value + 1 == place->end;
   if (may_return_from_signal && signal_return_row(file_, layout_, pc, row)) {
     return RowStatus::Found;
   }
-  if (const auto status = status_by_flags(*record, row)) return *status;
-  uint32_t spent = row.work;
-  const auto depth = stack_depth(*record, *place, pc.value, spent);
+  const auto status = status_by_flags(*record, row);
+  uint32_t work = row.work;
+  const auto depth = stack_depth(*record, *place, pc.value, work);
+  const bool is_entry =
+      status == RowStatus::OtherStack && depth && is_before_frame(*record, *place, *depth, work);
+  row.work = work;
+  if (status && !is_entry) return *status;
+  if (!depth) return RowStatus::NoCfi;
   row = {};
-  row.work = spent;
-  if (!depth) return RowStatus::Malformed;
+  row.work = work;
   row.begin = {depth->begin};
   row.end = {std::min(depth->end, place->end)};
   row.cfa_kind = unwind::CfaKind::RegisterOffset;
@@ -295,8 +315,24 @@ RowStatus GoFunctionTable::row_at(LinkAddress pc, Row& row) const {
   row.cfa_offset = depth->bytes + 8;
   row.return_address_register = kRip;
   row.rules[kRip] = {.kind = RuleKind::AtCfaOffset, .offset = -8};
+  if (depth->bytes < 0) row.rules[kRip] = {.kind = RuleKind::Register, .source_register = kR12};
   set_frame_pointer_rule(row, depth->bytes, record->is_assembly());
   return RowStatus::Found;
+}
+
+bool GoFunctionTable::has_frame_pointers(LinkAddress pc) const {
+  const std::optional<Place> place = find(pc);
+  if (!place) return false;
+  Keeps& keeps = keeps_[place->index];
+  if (keeps == Keeps::Unknown) keeps = read_keeps(*place);
+  return keeps == Keeps::Yes;
+}
+
+GoFunctionTable::Keeps GoFunctionTable::read_keeps(const Place& place) const {
+  const std::optional<Record> record = read_record(place);
+  if (!record || record->pc_values == 0) return Keeps::No;
+  const bool may_be_morestack = (record->flags & kSpWrite) != 0;
+  return may_be_morestack && is_named(*record, "runtime.morestack") ? Keeps::No : Keeps::Yes;
 }
 
 }  // namespace sentry_prof::elf

@@ -20,7 +20,7 @@
 
 namespace sentry_prof::elf {
 
-// Keeps where functions begin (8 bytes each); the rest is read from the file for each look-up. One
+// Keeps where functions begin (9 bytes each); the rest is read from the file for each look-up. One
 // thread at a time may ask.
 class GoFunctionTable final : public unwind::CfiSource {
  public:
@@ -31,16 +31,21 @@ class GoFunctionTable final : public unwind::CfiSource {
   static Result<std::unique_ptr<GoFunctionTable>> open(const ByteSource& file, const Layout& layout,
                                                        uint64_t max_bytes);
 
-  // Found; NoCfi: no function of Go's covers `pc`; Root: one that nothing calls, or that never goes
-  // back to its caller's goroutine; OtherStack: one that changes to another stack; Malformed. At
-  // the call of rt_sigreturn the row is that of signal_return_row().
+  // Found; NoCfi: no function of Go's covers `pc`, or what the table says of it cannot be read or
+  // used; Root: one that nothing calls, or that never goes back to its caller's goroutine;
+  // OtherStack: one that changes to another stack. At the call of rt_sigreturn the row is that of
+  // signal_return_row().
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
+
+  // True of Go's code but runtime.morestack: that is called before its caller has a frame, so that
+  // this one and the next would be missing.
+  bool has_frame_pointers(LinkAddress pc) const override;
 
   // The name of the function that covers `pc`, with its package, cut behind `max_bytes`; none if no
   // function does, or its name cannot be read.
   std::optional<std::string> name_at(LinkAddress pc, size_t max_bytes) const;
 
-  uint64_t memory_bytes() const { return functions_.capacity() * sizeof(Function); }
+  uint64_t memory_bytes() const { return functions_.size() * kFunction_bytes; }
 
  private:
   // As the file has them, offsets from the beginning of Go's code and of the records.
@@ -48,8 +53,12 @@ class GoFunctionTable final : public unwind::CfiSource {
     uint32_t begin = 0;
     uint32_t record = 0;
   };
+  // Whether a function keeps a frame pointer.
+  enum class Keeps : uint8_t { Unknown, Yes, No };
+  static constexpr uint64_t kFunction_bytes = sizeof(Function) + sizeof(Keeps);
   // The function at a pc; begin and end as link addresses.
   struct Place {
+    size_t index = 0;
     uint64_t begin = 0;
     uint64_t end = 0;
     uint32_t record = 0;
@@ -67,6 +76,8 @@ class GoFunctionTable final : public unwind::CfiSource {
 
   Result<void> read_header();
   Result<void> read_functions(uint64_t count, uint64_t max_bytes);
+  Result<void> check_functions() const;
+  Keeps read_keeps(const Place& place) const;
   std::optional<Place> find(LinkAddress pc) const;
   std::optional<Record> read_record(const Place& place) const;
   std::optional<std::string> read_name(const Record& record, size_t max_bytes) const;
@@ -74,6 +85,8 @@ class GoFunctionTable final : public unwind::CfiSource {
   std::optional<unwind::RowStatus> status_by_flags(const Record& record, unwind::Row& row) const;
   std::optional<StackDepth> stack_depth(const Record& record, const Place& place, uint64_t pc,
                                         uint32_t& work) const;
+  bool is_before_frame(const Record& record, const Place& place, const StackDepth& depth,
+                       uint32_t& work) const;
 
   const ByteSource& file_;
   const Layout& layout_;
@@ -84,6 +97,7 @@ class GoFunctionTable final : public unwind::CfiSource {
   // In the section.
   uint64_t names_ = 0, pc_values_ = 0, records_ = 0;
   std::vector<Function> functions_;  // the last one is none, but where they end
+  mutable std::vector<Keeps> keeps_;
 };
 
 }  // namespace sentry_prof::elf

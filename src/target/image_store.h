@@ -60,10 +60,16 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   uint64_t size_in_memory_bytes() const { return size_in_memory_bytes_; }
   bool is_known_by_name_only() const { return layout_.segments.empty(); }
   // Recording thread only. Its CFI could not be read because nobody answered.
-  bool has_lost_cfi() const { return cfi_was_tried_ && cfi_ == nullptr && file_->was_silent(); }
+  bool has_lost_cfi() const {
+    const bool is_whole = cfi_ != nullptr && (go_functions_ != nullptr || !layout_.go_functions);
+    return cfi_was_tried_ && !is_whole && file_->was_silent();
+  }
 
   // Recording thread only: loads the CFI on first use.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
+  bool has_frame_pointers(LinkAddress pc) const override {
+    return go_functions_ != nullptr && go_functions_->has_frame_pointers(pc);
+  }
   // Any thread. Code is what executable segments have in the file.
   bool read_code(LinkAddress begin, std::span<std::byte> out) const override;
   // Recording thread only; what it gives is for any thread. Null if no walk needed the CFI so far.

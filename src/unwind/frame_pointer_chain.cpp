@@ -6,42 +6,56 @@
 #include <optional>
 
 namespace sentry_prof::unwind {
+namespace {
+
+bool has_frame_pointers(const Module& module, LinkAddress pc) {
+  return module.cfi != nullptr && module.cfi->has_frame_pointers(pc);
+}
+
+}  // namespace
 
 std::span<const uint64_t> FramePointerChain::beyond(std::span<const WalkedFrame> walked) {
+  if (walked.empty() || !leads_on(walked.back())) return {};
   const std::span<const uint64_t> rest = behind_last_in(walked);
   if (rest.empty() || !is_root(rest.back())) return {};
   const auto inner = rest.first(rest.size() - 1);
-  const bool are_calls =
-      std::all_of(inner.begin(), inner.end(), [&](uint64_t pc) { return is_behind_call(pc); });
-  return are_calls ? rest : std::span<const uint64_t>();
+  const bool is_whole =
+      std::all_of(inner.begin(), inner.end(), [&](uint64_t pc) { return is_believable(pc); });
+  return is_whole ? rest : std::span<const uint64_t>();
 }
 
-// Code without a frame of its own, as leaves often are, is not in the chain.
+bool FramePointerChain::leads_on(const WalkedFrame& last) const {
+  const std::vector<Module>& modules = modules_.modules();
+  const auto module = std::find_if(modules.begin(), modules.end(), [&](const Module& candidate) {
+    return candidate.image == last.image && candidate.image != kNoImage;
+  });
+  return module != modules.end() &&
+         has_frame_pointers(*module, {last.pc - (last.pc_is_exact ? 0 : 1)});
+}
+
+// Code without a frame of its own, as leaves often are, is not in the chain; and the chain may have
+// what was not walked, where code has the frame pointer point elsewhere for a moment.
 std::span<const uint64_t> FramePointerChain::behind_last_in(
     std::span<const WalkedFrame> walked) const {
-  if (walked.empty() || pcs_.empty() || !is_frame(pcs_.front(), walked.front())) return {};
-  auto frame = walked.begin() + 1;
-  size_t in_common = 1;
-  for (; in_common < pcs_.size(); ++in_common) {
+  auto frame = walked.begin();
+  size_t rest = 0;
+  for (size_t i = 0; i < pcs_.size(); ++i) {
+    const WalkedFrame wanted = frame_of(pcs_[i]);
     const auto same = std::find_if(frame, walked.end(), [&](const WalkedFrame& candidate) {
-      return is_frame(pcs_[in_common], candidate);
+      return candidate.image == wanted.image && candidate.pc == wanted.pc;
     });
-    if (same == walked.end()) break;
+    if (i == 0 && same != walked.begin()) return {};  // of another moment
+    if (same == walked.end()) continue;
     frame = same + 1;
+    rest = i + 1;
   }
-  return pcs_.subspan(in_common);
+  return pcs_.subspan(rest);
 }
 
-bool FramePointerChain::is_frame(uint64_t runtime_pc, const WalkedFrame& frame) const {
-  const Module* module = modules_.find({runtime_pc - (frame.pc_is_exact ? 0 : 1)});
-  if (module == nullptr || module->image != frame.image) return false;
-  const bool has_image = module->image != kNoImage;
-  return frame.pc == (has_image ? to_link({runtime_pc}, module->bias).value : runtime_pc);
-}
-
-bool FramePointerChain::is_behind_call(uint64_t runtime_pc) {
+bool FramePointerChain::is_believable(uint64_t runtime_pc) {
   const Module* module = modules_.find({runtime_pc - 1});
   if (module == nullptr) return false;
+  if (!has_frame_pointers(*module, to_link({runtime_pc - 1}, module->bias))) return false;
   uint32_t work = 0;
   const CallKind kind = call_sites_.before(*module, module->code, runtime_pc, work).kind;
   return kind == CallKind::Direct || kind == CallKind::Indirect;
@@ -49,22 +63,23 @@ bool FramePointerChain::is_behind_call(uint64_t runtime_pc) {
 
 bool FramePointerChain::is_root(uint64_t runtime_pc) {
   const Module* module = modules_.find({runtime_pc - 1});
-  if (module == nullptr || module->cfi == nullptr) return false;
+  if (module == nullptr) return false;
   const LinkAddress pc = to_link({runtime_pc - 1}, module->bias);
+  if (!has_frame_pointers(*module, pc)) return false;
   const std::optional<uint64_t> key = RuleCache::key_of(module->image, pc);
-  if (!key) return false;
-  if (const CompactRule* known = cache_.find(*key)) return known->kind == CompactKind::Root;
+  if (const CompactRule* known = key ? cache_.find(*key) : nullptr) {
+    return known->kind == CompactKind::Root;
+  }
   Row row;
-  if (module->cfi->row_at(pc, row) != RowStatus::Root) return false;
-  cache_.insert(*key, compact_rule_of(RowStatus::Root));
-  return true;
+  return module->cfi->row_at(pc, row) == RowStatus::Root;
 }
 
 WalkedFrame FramePointerChain::frame_of(uint64_t runtime_pc) const {
-  const Module& module = *modules_.find({runtime_pc - 1});
-  return {.image = module.image,
-          .origin = FrameOrigin::FramePointer,
-          .pc = to_link({runtime_pc}, module.bias).value};
+  const Module* module = modules_.find({runtime_pc - 1});
+  const bool has_image = module != nullptr && module->image != kNoImage;
+  return {.image = has_image ? module->image : kNoImage,
+          .origin = FrameOrigin::KernelChain,
+          .pc = has_image ? to_link({runtime_pc}, module->bias).value : runtime_pc};
 }
 
 }  // namespace sentry_prof::unwind

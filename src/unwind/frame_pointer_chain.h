@@ -20,9 +20,9 @@ class FramePointerChain {
       : pcs_(runtime_pcs), modules_(modules), cache_(cache), call_sites_(call_sites) {}
 
   // The return addresses outside of `walked` (leaf first, whole, of the same sample), if they can
-  // be believed: the chain comes out of the walked frames, of which it may lack some; each of its
-  // further addresses lies right behind a call, and the last one in code that nothing calls. Else
-  // none.
+  // be believed: from the last walked frame on all code has frame pointers
+  // (CfiSource::has_frame_pointers()), each address lies right behind a call, and the last one in
+  // code that nothing calls. Else none.
   std::span<const uint64_t> beyond(std::span<const WalkedFrame> walked);
 
   // The frame of a return address that beyond() gave.
@@ -30,8 +30,8 @@ class FramePointerChain {
 
  private:
   std::span<const uint64_t> behind_last_in(std::span<const WalkedFrame> walked) const;
-  bool is_frame(uint64_t runtime_pc, const WalkedFrame& frame) const;
-  bool is_behind_call(uint64_t runtime_pc);
+  bool leads_on(const WalkedFrame& last) const;
+  bool is_believable(uint64_t runtime_pc);
   bool is_root(uint64_t runtime_pc);
 
   std::span<const uint64_t> pcs_;

@@ -69,6 +69,10 @@ class CfiSource {
   // may read and index the image's CFI, within limits of time and memory; later ones allocate
   // nothing and take time in proportion to their work, which is limited as well.
   virtual RowStatus row_at(LinkAddress pc, Row& row) const = 0;
+  // Whether all code that is called from there or calls it, on whatever stack, surely keeps frame
+  // pointers, but for at most one function that is no part of the program (of a runtime). What
+  // compilers do by convention is not sure: false of all but Go's code.
+  virtual bool has_frame_pointers(LinkAddress /*pc*/) const { return false; }
 };
 
 }  // namespace sentry_prof::unwind

@@ -125,7 +125,7 @@ class Unwinder {
             WalkMemory& memory);
 
   // For a walk, the last one, that ended as OtherStack: the same, and from there on as the kernel
-  // went by frame pointers, if that came to a root (FramePointerChain::beyond()). The frame that
+  // went by frame pointers, if that can be believed (FramePointerChain::beyond()). The frame that
   // called the one which changed stacks is missing if this one keeps no frame of its own.
   Walk follow(const Walk& walk, std::span<const uint64_t> frame_pointer_chain,
               const ModuleMap& modules);

@@ -16,9 +16,11 @@ std::string_view name_of(FrameOrigin origin) {
     case FrameOrigin::Code:
       return "code";
     case FrameOrigin::ProcessStart:
+      return "process_start";
+    case FrameOrigin::KernelChain:
       break;
   }
-  return "process_start";
+  return "kernel_chain";
 }
 
 std::string_view name_of(WalkEnd end) {

@@ -17,8 +17,9 @@ enum class FrameOrigin : uint8_t {
   LinkRegister,  // by the link register, where no CFI exists (aarch64)
   Code,          // by reading on in code without CFI to its return, and right behind a call
   ProcessStart,  // the entry point's code, whose call stands where the process's stack begins
+  KernelChain,   // by the kernel, which followed frame pointers when it took the sample
 };
-inline constexpr size_t kFrameOriginCount = 6;
+inline constexpr size_t kFrameOriginCount = 7;
 std::string_view name_of(FrameOrigin origin);
 
 struct WalkedFrame {

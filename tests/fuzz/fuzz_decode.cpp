@@ -33,6 +33,7 @@ void check(const DecodedRecord& decoded, Bytes record) {
   };
   if (const auto* sample = std::get_if<SampleEvent>(&decoded.event.body)) {
     check_part(sample->stack);
+    check_part(sample->frame_pointer_chain);
     check_part(sample->registers.words);
   } else if (const auto* map = std::get_if<MapEvent>(&decoded.event.body)) {
     require(map->build_id_size_bytes <= map->build_id.size());
@@ -44,22 +45,27 @@ void check(const DecodedRecord& decoded, Bytes record) {
   (void)keep;
 }
 
+void check_with(uint64_t sample_type, bool has_trailer, Bytes record) {
+  const auto layout = RecordLayout::create(sample_type, 0xff01ff, has_trailer);
+  const DecodedRecord decoded = decode_record(*layout, record);
+  check(decoded, record);
+  const RecordHeader header = read_record_header(record);
+  const uint16_t offset = record_time_offset(*layout, header);
+  if (header.size_bytes < RecordHeader::kSizeBytes || header.size_bytes > record.size()) return;
+  if (offset == RecordLayout::kAbsent) return;
+  require(offset + 8u <= header.size_bytes);
+  uint64_t time_ns;
+  std::memcpy(&time_ns, record.data() + offset, sizeof time_ns);
+  require(decoded.event.time_ns == time_ns);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes record = std::as_bytes(std::span(data, size));
   for (const bool has_trailer : {true, false}) {
-    const auto layout = RecordLayout::create(kSampleType, 0xff01ff, has_trailer);
-    const DecodedRecord decoded = decode_record(*layout, record);
-    check(decoded, record);
-    const RecordHeader header = read_record_header(record);
-    const uint16_t offset = record_time_offset(*layout, header);
-    if (header.size_bytes < RecordHeader::kSizeBytes || header.size_bytes > size) continue;
-    if (offset == RecordLayout::kAbsent) continue;
-    require(offset + 8u <= header.size_bytes);
-    uint64_t time_ns;
-    std::memcpy(&time_ns, record.data() + offset, sizeof time_ns);
-    require(decoded.event.time_ns == time_ns);
+    check_with(kSampleType, has_trailer, record);
+    check_with(kSampleType | PERF_SAMPLE_CALLCHAIN, has_trailer, record);
   }
   return 0;
 }

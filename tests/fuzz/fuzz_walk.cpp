@@ -30,6 +30,7 @@ class FuzzedCfi final : public CfiSource {
     if (answer.status == RowStatus::Found) row = answer.row;
     return answer.status;
   }
+  bool has_frame_pointers(LinkAddress pc) const override { return (pc.value / 16) % 8 != 0; }
 
  private:
   struct Answer {
@@ -41,7 +42,7 @@ class FuzzedCfi final : public CfiSource {
     Answer& answer = answers_.emplace_back();
     // Mostly rows: the other answers are short.
     const uint8_t choice = input.u8();
-    answer.status = choice < 240 ? RowStatus::Found : static_cast<RowStatus>(choice % 5);
+    answer.status = choice < 240 ? RowStatus::Found : static_cast<RowStatus>(choice % 6);
     Row& row = answer.row;
     row.cfa_kind = static_cast<CfaKind>(input.u8() % 3);
     row.cfa_register = input.u8() % (kRegisterCount + 2);
@@ -166,6 +167,19 @@ void check_live(Unwinder& unwinder, const Registers& registers, const ModuleMap&
   check(unwinder.join(registers, {{kStackBegin}, copy}, modules, memory), modules);
 }
 
+// The words are the kernel's chain of frame pointers as well.
+void check_chain(Unwinder& unwinder, const Registers& registers, const StackSnapshot& stack,
+                 const ModuleMap& modules, const std::vector<uint64_t>& words) {
+  const Walk walk = unwinder.walk(registers, stack, modules);
+  const size_t walked = walk.frames.size();
+  std::vector<uint64_t> chain = {walked > 0 ? walk.frames.front().pc : 0};
+  chain.insert(chain.end(), words.begin(), words.end());
+  const Walk followed = unwinder.follow(walk, chain, modules);
+  check(followed, modules);
+  require(followed.frames.size() >= walked);
+  require(followed.frames.size() == walked || followed.is_complete());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -209,6 +223,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Walk uncached = small_cache.walk(registers, stack, modules);
     require(uncached.end == end && are_equal(frames, uncached.frames));
   }
+  check_chain(unwinder, registers, stack, modules, words);
   check_with_memory(unwinder, registers, modules, words, registers.get(0));
   check_live(unwinder, registers, modules, bytes, registers.get(1) % (words.size() + 1));
   return 0;

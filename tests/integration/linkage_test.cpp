@@ -160,7 +160,7 @@ TEST_CASE("What Go's runtime does on other stacks was called by goroutines", "[l
   const TemporaryDirectory directory;
   const Recording recording =
       record_well(directory, {.command = {target_path("go_allocates"), "1"}});
-  CHECK(recording.summary().share_complete() > 0.98);
+  CHECK(recording.summary().share_complete() > 0.95);
   const LoadedProfile& profile = recording.profile();
   const auto share_in =
       [&](std::string_view function) {  // with a suffix for its calling convention
@@ -175,12 +175,20 @@ TEST_CASE("What Go's runtime does on other stacks was called by goroutines", "[l
     return !outermost.function.starts_with("runtime.systemstack");
   };
   CHECK(profile.share_of_samples(is_called) > 0.98);
+  // Its caller has no frame yet: nothing leads from it to both of the next two.
+  const auto stack_grows_outermost = [&](const LoadedSample& sample) {
+    const auto grows = [&](size_t frame) {
+      return profile.frames[frame].function.starts_with("runtime.morestack.");
+    };
+    return std::find_if(sample.stack.begin(), sample.stack.end(), grows) + 1 >= sample.stack.end();
+  };
+  CHECK(profile.share_of_samples(stack_grows_outermost) > 0.999);
 
   const TemporaryDirectory other;
   const Recording stripped =
       record_well(other, {.command = {target_path("go_allocates_stripped"), "1"}});
-  CHECK(stripped.summary().share_complete() > 0.98);
-  CHECK(stripped.summary().number("frames_by_origin/frame_pointer") > 0);
+  CHECK(stripped.summary().share_complete() > 0.95);
+  CHECK(stripped.summary().number("frames_by_origin/kernel_chain") > 0);
   CHECK(stripped.summary().number("frames_by_origin/code") == 0);
   CHECK(stripped.profile().share_containing("main.grow") > 0.5);
 }

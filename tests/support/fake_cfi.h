@@ -34,7 +34,13 @@ class FakeCfi final : public unwind::CfiSource {
     return answer.status;
   }
 
+  bool has_frame_pointers(LinkAddress pc) const override {
+    return pc.value >= framed_begin && pc.value < framed_end;
+  }
+
   int lookups() const { return lookups_; }
+
+  uint64_t framed_begin = 0, framed_end = 0;
 
  private:
   struct Answer {

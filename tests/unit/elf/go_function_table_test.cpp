@@ -110,6 +110,49 @@ TEST_CASE("flags say whose caller is not above it", "[go]") {
   CHECK(image.at(kMain) == RowStatus::Found);
 }
 
+TEST_CASE("before a function changes the stack its caller is above it", "[go]") {
+  Image image({{"time.now", 0x40, kSpWrite | kAssembly, {{4, 0}, {0x3c, 24}}},
+               {"runtime.systemstack", 0x40, kSpWrite | kAssembly, {{0x30, 0}}}});
+  REQUIRE(image.at(0x1003) == RowStatus::Found);
+  CHECK(image.row.cfa_offset == 8);
+  CHECK(image.at(0x1004) == RowStatus::OtherStack);
+  CHECK(image.at(0x1041) == RowStatus::OtherStack);  // no frame follows
+}
+
+TEST_CASE("a return address that was popped is in r12", "[go]") {
+  Image image({{"syscall.rawVforkSyscall", 0x40, kAssembly, {{8, 0}, {2, -8}, {0x36, 0}}}});
+  REQUIRE(image.at(0x1008) == RowStatus::Found);
+  CHECK(image.row.cfa_offset == 0);
+  CHECK(image.row.rules[kRip].kind == RuleKind::Register);
+  CHECK(image.row.rules[kRip].source_register == 12);
+  CHECK(image.row.rules[kRbp].kind == RuleKind::Unspecified);
+}
+
+TEST_CASE("C code that Go's linker took in has no depths, and keeps no frame pointers", "[go]") {
+  auto table = go_table(kProgram);
+  uint64_t index = 0;
+  std::memcpy(&index, table.data() + kRecordsOffset, sizeof index);
+  const size_t depths_of_first = index + kProgram.size() * 8 + 4 + 16;
+  Image image(go_image(patched(table, depths_of_first, 0, 4)));
+  CHECK(image.at(0x1000) == RowStatus::NoCfi);
+  CHECK_FALSE(image.open().value()->has_frame_pointers({0x1000}));
+  CHECK(image.open().value()->has_frame_pointers({kMain}));
+}
+
+TEST_CASE("all of Go's code keeps frame pointers but what is called before it has one", "[go]") {
+  Image image({{"main.main", 0x20, 0, {{0x20, 8}}},
+               {"runtime.systemstack", 0x20, kSpWrite | kAssembly, {{0x20, 0}}},
+               {"runtime.morestack", 0x20, kSpWrite | kAssembly, {{0x20, 0}}}});
+  const auto table = image.open().value();
+  for (int i = 0; i < 2; ++i) {
+    CHECK(table->has_frame_pointers({0x1000}));
+    CHECK(table->has_frame_pointers({0x1020}));
+    CHECK_FALSE(table->has_frame_pointers({0x1040}));
+    CHECK_FALSE(table->has_frame_pointers({0x1060}));
+    CHECK_FALSE(table->has_frame_pointers({0xfff}));
+  }
+}
+
 TEST_CASE("functions have names", "[go]") {
   const Image image(kProgram);
   const auto table = image.open().value();
@@ -141,6 +184,7 @@ TEST_CASE("images without such a table, and tables of other versions, are told a
   CHECK(Image(kProgram, {.quantum = 4}).error() == ErrorCode::Unsupported);
   CHECK(Image(kProgram, {.pointer_bytes = 4}).error() == ErrorCode::Unsupported);
   CHECK(Image(kProgram, {.text = 0}).error() == ErrorCode::Unsupported);
+  CHECK(Image(kProgram, {.text = UINT64_MAX - 0x100}).error() == ErrorCode::Malformed);
 }
 
 TEST_CASE("numbers that do not fit are refused", "[go]") {
@@ -167,7 +211,7 @@ TEST_CASE("functions that are not in order are refused", "[go]") {
   CHECK(Image(go_image(patched(table, index + 8, 0x7000, 4))).error() == ErrorCode::Malformed);
 }
 
-TEST_CASE("records and depths that make no sense are malformed", "[go]") {
+TEST_CASE("records and depths that make no sense give no row", "[go]") {
   const auto table = go_table(kProgram);
   uint64_t index = 0, values = 0;
   std::memcpy(&index, table.data() + kRecordsOffset, sizeof index);
@@ -176,13 +220,13 @@ TEST_CASE("records and depths that make no sense are malformed", "[go]") {
     return Image(go_image(patched(table, offset, value, size))).at(pc);
   };
   const size_t record = index + kProgram.size() * 8 + 4;
-  CHECK(status_with(index + 4, 0xfffffff0, 4, 0x1000) == RowStatus::Malformed);  // where it is
-  CHECK(status_with(record, 1, 4, 0x1000) == RowStatus::Malformed);              // of another
-  CHECK(status_with(record + 16, 0xfffffff0, 4, 0x1000) == RowStatus::Malformed);
-  CHECK(status_with(values + 1, 0x7f, 1, 0x1000) == RowStatus::Malformed);  // below the entry
-  CHECK(status_with(values + 2, 0, 1, 0x1000) == RowStatus::Malformed);     // for no code
-  CHECK(status_with(values + 3, 0, 1, 0x1008) == RowStatus::Malformed);     // ends before the pc
-  CHECK(status_with(values + 1, 0xffffffffffff, 6, 0x1000) == RowStatus::Malformed);
+  CHECK(status_with(index + 4, 0xfffffff0, 4, 0x1000) == RowStatus::NoCfi);  // where it is
+  CHECK(status_with(record, 1, 4, 0x1000) == RowStatus::NoCfi);              // of another
+  CHECK(status_with(record + 16, 0xfffffff0, 4, 0x1000) == RowStatus::NoCfi);
+  CHECK(status_with(values + 1, 0x7f, 1, 0x1000) == RowStatus::NoCfi);  // below the entry
+  CHECK(status_with(values + 2, 0, 1, 0x1000) == RowStatus::NoCfi);     // for no code
+  CHECK(status_with(values + 3, 0, 1, 0x1008) == RowStatus::NoCfi);     // ends before the pc
+  CHECK(status_with(values + 1, 0xffffffffffff, 6, 0x1000) == RowStatus::NoCfi);
   // A name that is not there is none of those that are known.
   const size_t goexit = record + 40;
   CHECK(status_with(goexit + 4, 0xfffffff0, 4, kGoexit) == RowStatus::Root);
@@ -196,8 +240,8 @@ TEST_CASE("a long table of depths is read to its end, and no further than its li
   REQUIRE(image.at(0x1000 + 19'999) == RowStatus::Found);
   CHECK(image.row.cfa_offset == 16);
   CHECK(image.row.work > 40'000);
-  CHECK(image.at(0x1000 + 20'000) == RowStatus::Malformed);
+  CHECK(image.at(0x1000 + 20'000) == RowStatus::NoCfi);
   for (uint32_t i = 0; i < 20'000; ++i) function.depths.push_back({1, i % 2 == 0 ? 0 : 8});
   Image longer({function});
-  CHECK(longer.at(0x1000 + 39'999) == RowStatus::Malformed);
+  CHECK(longer.at(0x1000 + 39'999) == RowStatus::NoCfi);
 }

@@ -24,6 +24,8 @@ struct OtherStacks : World {
     cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
     cfi.add(0x3000, 0x3100, RowStatus::OtherStack);
     cfi.add(0x4000, 0x4100, RowStatus::Root);
+    cfi.framed_begin = 0x3000;
+    cfi.framed_end = 0x7000;
     for (const uint64_t pc : {kCaller, kOuter}) code.put_call(pc, 0x3000);
     chain = {at(kLeaf), at(kInner), at(kSwitch), at(kCaller), at(kOuter), at(kRoot)};
   }
@@ -57,8 +59,8 @@ TEST_CASE("the chain leads on to the root") {
     CHECK(end_of(walk) == "root");
     CHECK(pcs(walk) == kWhole);
     CHECK(origins(walk) == Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Cfi,
-                                   FrameOrigin::FramePointer, FrameOrigin::FramePointer,
-                                   FrameOrigin::FramePointer});
+                                   FrameOrigin::KernelChain, FrameOrigin::KernelChain,
+                                   FrameOrigin::KernelChain});
     CHECK_FALSE(walk.is_followed);
   }
 }
@@ -69,6 +71,28 @@ TEST_CASE("code without a frame of its own is not in the chain") {
   CHECK(pcs(w.follow()) == kWhole);
   w.chain = {at(kLeaf), at(kCaller), at(kOuter), at(kRoot)};
   CHECK(pcs(w.follow()) == kWhole);
+}
+
+TEST_CASE("what is in the chain but was not walked, is not taken from among the walked frames") {
+  OtherStacks w;
+  w.chain = {at(kLeaf), at(kLeaf), at(kInner), at(0x2070), at(kSwitch), at(kCaller), at(kRoot)};
+  CHECK(pcs(w.follow()) == Pcs{kLeaf, kInner, kSwitch, kCaller, kRoot});
+}
+
+TEST_CASE("a chain is believed only in code that surely has frame pointers") {
+  for (const uint64_t begin : {kSwitch, kCaller, kOuter}) {
+    OtherStacks w;
+    w.cfi.framed_begin = begin;  // the last byte of the call is without
+    CHECK(end_of(w.follow()) == "other_stack");
+  }
+  OtherStacks w;
+  w.cfi.framed_end = kRoot - 1;
+  CHECK(end_of(w.follow()) == "other_stack");
+  // Nor does it matter what is remembered of the root.
+  w.cfi.framed_end = 0x7000;
+  CHECK(end_of(w.follow()) == "root");
+  w.cfi.framed_end = kRoot - 1;
+  CHECK(end_of(w.follow()) == "other_stack");
 }
 
 TEST_CASE("a chain that cannot be believed changes nothing") {

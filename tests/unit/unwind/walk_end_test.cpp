@@ -215,5 +215,5 @@ TEST_CASE("every end and origin has a name of its own") {
                      "root", "stack_truncated", "bad_memory", "unmapped_pc", "no_unwind_info",
                      "other_stack", "bad_cfi", "unsupported", "unknown_register", "no_progress",
                      "frame_limit", "leaf", "cfi", "frame_pointer", "link_register", "code",
-                     "process_start"});
+                     "process_start", "kernel_chain"});
 }

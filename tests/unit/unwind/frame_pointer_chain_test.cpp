@@ -11,12 +11,12 @@ using Origins = std::vector<FrameOrigin>;
 
 namespace {
 
-constexpr uint64_t kLeaf = 0x1010;
-constexpr uint64_t kInner = 0x2050;   // called the leaf
-constexpr uint64_t kSwitch = 0x3050;  // called kInner on another stack
-constexpr uint64_t kCaller = 0x5050;
-constexpr uint64_t kOuter = 0x6050;
-constexpr uint64_t kRoot = 0x4001;  // goes behind the first byte of what nothing calls
+constexpr uint64_t kLeafPc = 0x1010;
+constexpr uint64_t kInnerPc = 0x2050;   // called the leaf
+constexpr uint64_t kSwitchPc = 0x3050;  // called kInnerPc on another stack
+constexpr uint64_t kCallerPc = 0x5050;
+constexpr uint64_t kOuterPc = 0x6050;
+constexpr uint64_t kRootPc = 0x4001;  // goes behind the first byte of what nothing calls
 
 struct OtherStacks : World {
   OtherStacks() {
@@ -26,21 +26,21 @@ struct OtherStacks : World {
     cfi.add(0x4000, 0x4100, RowStatus::Root);
     cfi.framed_begin = 0x3000;
     cfi.framed_end = 0x7000;
-    for (const uint64_t pc : {kCaller, kOuter}) code.put_call(pc, 0x3000);
-    chain = {at(kLeaf), at(kInner), at(kSwitch), at(kCaller), at(kOuter), at(kRoot)};
+    for (const uint64_t pc : {kCallerPc, kOuterPc}) code.put_call(pc, 0x3000);
+    chain = {at(kLeafPc), at(kInnerPc), at(kSwitchPc), at(kCallerPc), at(kOuterPc), at(kRootPc)};
   }
 
   Walk walk() {
-    const FakeStack stack(0x7000, {at(kInner), 0, at(kSwitch), at(0x2070)});
-    return World::walk(registers_at(at(kLeaf), 0x7000, 0x9000), stack);
+    const FakeStack stack(0x7000, {at(kInnerPc), 0, at(kSwitchPc), at(0x2070)});
+    return World::walk(registers_at(at(kLeafPc), 0x7000, 0x9000), stack);
   }
   Walk follow() { return unwinder.follow(walk(), chain, modules); }
 
   std::vector<uint64_t> chain;
 };
 
-const Pcs kWalked{kLeaf, kInner, kSwitch};
-const Pcs kWhole{kLeaf, kInner, kSwitch, kCaller, kOuter, kRoot};
+const Pcs kWalkedPart{kLeafPc, kInnerPc, kSwitchPc};
+const Pcs kWholeStack{kLeafPc, kInnerPc, kSwitchPc, kCallerPc, kOuterPc, kRootPc};
 
 }  // namespace
 
@@ -48,7 +48,7 @@ TEST_CASE("a walk ends where the code changed the stack") {
   OtherStacks w;
   for (int i = 0; i < 2; ++i) {  // by a new rule, and by the cached one
     CHECK(end_of(w.walk()) == "other_stack");
-    CHECK(pcs(w.walk()) == kWalked);
+    CHECK(pcs(w.walk()) == kWalkedPart);
   }
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("the chain leads on to the root") {
   for (int i = 0; i < 2; ++i) {
     const Walk walk = w.follow();
     CHECK(end_of(walk) == "root");
-    CHECK(pcs(walk) == kWhole);
+    CHECK(pcs(walk) == kWholeStack);
     CHECK(origins(walk) == Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Cfi,
                                    FrameOrigin::KernelChain, FrameOrigin::KernelChain,
                                    FrameOrigin::KernelChain});
@@ -67,31 +67,32 @@ TEST_CASE("the chain leads on to the root") {
 
 TEST_CASE("code without a frame of its own is not in the chain") {
   OtherStacks w;
-  w.chain = {at(kLeaf), at(kSwitch), at(kCaller), at(kOuter), at(kRoot)};
-  CHECK(pcs(w.follow()) == kWhole);
-  w.chain = {at(kLeaf), at(kCaller), at(kOuter), at(kRoot)};
-  CHECK(pcs(w.follow()) == kWhole);
+  w.chain = {at(kLeafPc), at(kSwitchPc), at(kCallerPc), at(kOuterPc), at(kRootPc)};
+  CHECK(pcs(w.follow()) == kWholeStack);
+  w.chain = {at(kLeafPc), at(kCallerPc), at(kOuterPc), at(kRootPc)};
+  CHECK(pcs(w.follow()) == kWholeStack);
 }
 
 TEST_CASE("what is in the chain but was not walked, is not taken from among the walked frames") {
   OtherStacks w;
-  w.chain = {at(kLeaf), at(kLeaf), at(kInner), at(0x2070), at(kSwitch), at(kCaller), at(kRoot)};
-  CHECK(pcs(w.follow()) == Pcs{kLeaf, kInner, kSwitch, kCaller, kRoot});
+  w.chain = {at(kLeafPc),   at(kLeafPc),   at(kInnerPc), at(0x2070),
+             at(kSwitchPc), at(kCallerPc), at(kRootPc)};
+  CHECK(pcs(w.follow()) == Pcs{kLeafPc, kInnerPc, kSwitchPc, kCallerPc, kRootPc});
 }
 
 TEST_CASE("a chain is believed only in code that surely has frame pointers") {
-  for (const uint64_t begin : {kSwitch, kCaller, kOuter}) {
+  for (const uint64_t begin : {kSwitchPc, kCallerPc, kOuterPc}) {
     OtherStacks w;
     w.cfi.framed_begin = begin;  // the last byte of the call is without
     CHECK(end_of(w.follow()) == "other_stack");
   }
   OtherStacks w;
-  w.cfi.framed_end = kRoot - 1;
+  w.cfi.framed_end = kRootPc - 1;
   CHECK(end_of(w.follow()) == "other_stack");
   // Nor does it matter what is remembered of the root.
   w.cfi.framed_end = 0x7000;
   CHECK(end_of(w.follow()) == "root");
-  w.cfi.framed_end = kRoot - 1;
+  w.cfi.framed_end = kRootPc - 1;
   CHECK(end_of(w.follow()) == "other_stack");
 }
 
@@ -100,39 +101,40 @@ TEST_CASE("a chain that cannot be believed changes nothing") {
   const auto is_refused = [&](std::vector<uint64_t> chain) {
     w.chain = std::move(chain);
     const Walk walk = w.follow();
-    return end_of(walk) == "other_stack" && pcs(walk) == kWalked;
+    return end_of(walk) == "other_stack" && pcs(walk) == kWalkedPart;
   };
   CHECK(is_refused({}));
-  CHECK(is_refused({at(kLeaf)}));
-  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch)}));
+  CHECK(is_refused({at(kLeafPc)}));
+  CHECK(is_refused({at(kLeafPc), at(kInnerPc), at(kSwitchPc)}));
   // Of another moment.
-  CHECK(is_refused({at(kLeaf) + 1, at(kInner), at(kSwitch), at(kCaller), at(kOuter), at(kRoot)}));
+  CHECK(is_refused(
+      {at(kLeafPc) + 1, at(kInnerPc), at(kSwitchPc), at(kCallerPc), at(kOuterPc), at(kRootPc)}));
   // It ends before the root.
-  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), at(kCaller), at(kOuter)}));
+  CHECK(is_refused({at(kLeafPc), at(kInnerPc), at(kSwitchPc), at(kCallerPc), at(kOuterPc)}));
   // Of what it leads to, something is no return address, no code, or of another image.
-  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), at(kCaller) + 1, at(kRoot)}));
-  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), 0x1234, at(kRoot)}));
-  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), 0, at(kRoot)}));
-  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), at(0x10050), at(kRoot)}));
-  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), at(kCaller), 0}));
-  CHECK(is_refused({at(kLeaf), at(kInner), at(kSwitch), at(kCaller), UINT64_MAX}));
+  CHECK(is_refused({at(kLeafPc), at(kInnerPc), at(kSwitchPc), at(kCallerPc) + 1, at(kRootPc)}));
+  CHECK(is_refused({at(kLeafPc), at(kInnerPc), at(kSwitchPc), 0x1234, at(kRootPc)}));
+  CHECK(is_refused({at(kLeafPc), at(kInnerPc), at(kSwitchPc), 0, at(kRootPc)}));
+  CHECK(is_refused({at(kLeafPc), at(kInnerPc), at(kSwitchPc), at(0x10050), at(kRootPc)}));
+  CHECK(is_refused({at(kLeafPc), at(kInnerPc), at(kSwitchPc), at(kCallerPc), 0}));
+  CHECK(is_refused({at(kLeafPc), at(kInnerPc), at(kSwitchPc), at(kCallerPc), UINT64_MAX}));
 }
 
 TEST_CASE("only a walk that ended at another stack is led on") {
   OtherStacks w;
   w.cfi.add(0x3000, 0x3100, RowStatus::Unsupported);
   CHECK(end_of(w.follow()) == "unsupported");
-  CHECK(pcs(w.follow()) == kWalked);
+  CHECK(pcs(w.follow()) == kWalkedPart);
 }
 
 TEST_CASE("a chain longer than there is room for frames is not taken") {
   OtherStacks w;
   w.chain.pop_back();
-  w.chain.resize(kMaxFrames, at(kOuter));
-  w.chain.push_back(at(kRoot));
+  w.chain.resize(kMaxFrames, at(kOuterPc));
+  w.chain.push_back(at(kRootPc));
   CHECK(end_of(w.follow()) == "other_stack");
   w.chain.resize(kMaxFrames - 1);
-  w.chain.push_back(at(kRoot));
+  w.chain.push_back(at(kRootPc));
   const Walk walk = w.follow();
   CHECK(end_of(walk) == "root");
   CHECK(walk.frames.size() == kMaxFrames);
@@ -145,10 +147,10 @@ TEST_CASE("behind a signal frame whose stack was not copied the chain leads on a
   trampoline.rules[kRsp] = {.kind = RuleKind::AtCfaOffset, .offset = -16};
   w.cfi.add(0x3000, 0x3100, trampoline);
   w.cfi.add(0x5000, 0x5100, row_with_cfa(kRsp, 16));
-  w.chain = {at(kLeaf), at(kInner), at(kSwitch), at(kOuter), at(kRoot)};
-  const FakeStack stack(0x7000, {at(kInner), 0, at(kSwitch), /*sp*/ 0x100, at(0x5020)});
-  const Walk walk = w.World::walk(registers_at(at(kLeaf), 0x7000, 0x9000), stack);
+  w.chain = {at(kLeafPc), at(kInnerPc), at(kSwitchPc), at(kOuterPc), at(kRootPc)};
+  const FakeStack stack(0x7000, {at(kInnerPc), 0, at(kSwitchPc), /*sp*/ 0x100, at(0x5020)});
+  const Walk walk = w.World::walk(registers_at(at(kLeafPc), 0x7000, 0x9000), stack);
   REQUIRE(end_of(walk) == "other_stack");
   CHECK(pcs(w.unwinder.follow(walk, w.chain, w.modules)) ==
-        Pcs{kLeaf, kInner, kSwitch, 0x5020, kOuter, kRoot});
+        Pcs{kLeafPc, kInnerPc, kSwitchPc, 0x5020, kOuterPc, kRootPc});
 }

@@ -22,9 +22,9 @@ using unwind::RuleKind;
 constexpr size_t kHeader_bytes = 72;  // pcHeader with pointers of eight bytes
 constexpr uint32_t kGo118 = 0xfffffff0, kGo120 = 0xfffffff1;
 
-// Kubernetes' and Docker's programs have some 100,000.
+// Go 1.24's own compiler has 16,280.
 constexpr uint64_t kMaxFunctions = 1u << 22;
-// Of one function's table of stack depths. Those of Go's own tools have below 4,000.
+// Of one function's table of stack depths. The longest of Go 1.24's own compiler has 4,070.
 constexpr uint64_t kMaxPcValues_bytes = 1u << 16;
 // The deepest is that of reflection's runtime.call1073741824, whose arguments take 1 GiB.
 constexpr int64_t kMaxDepth_bytes = int64_t{1} << 31;
@@ -115,9 +115,7 @@ Result<std::unique_ptr<GoFunctionTable>> GoFunctionTable::open(const ByteSource&
   }
   std::unique_ptr<GoFunctionTable> table(new GoFunctionTable(file, layout));
   if (auto ok = table->read_header(); !ok) return tl::unexpected(std::move(ok.error()));
-  if (auto ok = table->read_functions(table->function_count_, max_bytes); !ok) {
-    return tl::unexpected(std::move(ok.error()));
-  }
+  if (auto ok = table->read_functions(max_bytes); !ok) return tl::unexpected(std::move(ok.error()));
   return table;
 }
 
@@ -150,7 +148,8 @@ Result<void> GoFunctionTable::read_header() {
   return {};
 }
 
-Result<void> GoFunctionTable::read_functions(uint64_t count, uint64_t max_bytes) {
+Result<void> GoFunctionTable::read_functions(uint64_t max_bytes) {
+  const uint64_t count = function_count_;
   if (count > kMaxFunctions || (count + 1) * kFunction_bytes > max_bytes) {
     return fail(ErrorCode::LimitExceeded,
                 "the table of Go's functions is larger than what is left for it");

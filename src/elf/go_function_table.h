@@ -75,7 +75,7 @@ class GoFunctionTable final : public unwind::CfiSource {
       : file_(file), layout_(layout), section_(*layout.go_functions) {}
 
   Result<void> read_header();
-  Result<void> read_functions(uint64_t count, uint64_t max_bytes);
+  Result<void> read_functions(uint64_t max_bytes);
   Result<void> check_functions() const;
   Keeps read_keeps(const Place& place) const;
   std::optional<Place> find(LinkAddress pc) const;

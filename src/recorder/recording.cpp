@@ -8,6 +8,7 @@
 #include "recorder/register_mapping.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace sentry_prof::recorder {
@@ -25,6 +26,12 @@ constexpr uint64_t kFreshSample_ns = 300'000'000;
 // A session's release names the build by as much of its build id as people compare.
 constexpr size_t kReleaseBuildIdDigits = 12;
 constexpr uint32_t kNoThread = UINT32_MAX;
+
+// The words of eight bytes in `bytes`, which need not be aligned. `words` keeps its room.
+void copy_words(Bytes bytes, std::vector<uint64_t>& words) {
+  words.resize(bytes.size() / sizeof(uint64_t));
+  if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(uint64_t));
+}
 
 RuntimeAddress stack_pointer(const unwind::Registers& registers) {
   return {registers.get(unwind::arch_registers(native_arch()).stack_pointer)};
@@ -139,7 +146,7 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   code_in_memory_.begin_sample(sample.pid, modules, time_ns);
   unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
   if (result.end == unwind::WalkEnd::OtherStack) {
-    words_of(sample.frame_pointer_chain, frame_pointer_chain_);
+    copy_words(sample.frame_pointer_chain, frame_pointer_chain_);
     result = unwinder_.follow(result, frame_pointer_chain_, modules);
   }
   if (result.end == unwind::WalkEnd::StackTruncated) {

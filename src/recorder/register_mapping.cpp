@@ -70,9 +70,4 @@ unwind::Registers to_registers(const sampling::UserRegisters& sampled,
   return registers;
 }
 
-void words_of(Bytes bytes, std::vector<uint64_t>& words) {
-  words.resize(bytes.size() / sizeof(uint64_t));
-  if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(uint64_t));
-}
-
 }  // namespace sentry_prof::recorder

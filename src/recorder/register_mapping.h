@@ -22,7 +22,4 @@ std::vector<uint8_t> dwarf_numbers_of(uint64_t register_mask);
 unwind::Registers to_registers(const sampling::UserRegisters& sampled,
                                const std::vector<uint8_t>& dwarf_numbers);
 
-// The words of eight bytes in `bytes`, which need not be aligned. `words` keeps its room.
-void words_of(Bytes bytes, std::vector<uint64_t>& words);
-
 }  // namespace sentry_prof::recorder

@@ -49,10 +49,11 @@ uint64_t user_register_mask() {
 }
 
 uint64_t common_sample_type() {
+  // Used where CfiSource::has_frame_pointers(): never on aarch64.
 #if defined(__x86_64__)
   constexpr uint64_t kFramePointers = PERF_SAMPLE_CALLCHAIN;
 #else
-  constexpr uint64_t kFramePointers = 0;                // of no use: see CfiSource::has_frame_pointers()
+  constexpr uint64_t kFramePointers = 0;
 #endif
   return PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
          PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER | kFramePointers;

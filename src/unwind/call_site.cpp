@@ -5,7 +5,6 @@
 #include "unwind/x86_encoding.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace sentry_prof::unwind {
 namespace {
@@ -49,11 +48,10 @@ CallSite CallSites::before(const Module& module, const CodeSource* code, uint64_
                            uint32_t& work) {
   if (code == nullptr) return {};
   if (module.image == kNoImage) return read_site(module, *code, runtime_pc, work);
-  const std::optional<uint64_t> key =
-      RuleCache::key_of(module.image, to_link({runtime_pc}, module.bias));
-  if (!key) return {};
-  Place& place = places_[RuleCache::spread(*key) >> kIndexShift];
-  if (place.key != *key) place = {*key, read_site(module, *code, runtime_pc, work)};
+  const uint64_t key = RuleCache::key_of(module.image, to_link({runtime_pc}, module.bias));
+  if (key == RuleCache::kNoKey) return {};
+  Place& place = places_[RuleCache::spread(key) >> kIndexShift];
+  if (place.key != key) place = {key, read_site(module, *code, runtime_pc, work)};
   return place.site;
 }
 

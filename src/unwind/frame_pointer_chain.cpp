@@ -3,7 +3,6 @@
 #include "unwind/compact_rule.h"
 
 #include <algorithm>
-#include <optional>
 
 namespace sentry_prof::unwind {
 namespace {
@@ -66,10 +65,8 @@ bool FramePointerChain::is_root(uint64_t runtime_pc) {
   if (module == nullptr) return false;
   const LinkAddress pc = to_link({runtime_pc - 1}, module->bias);
   if (!has_frame_pointers(*module, pc)) return false;
-  const std::optional<uint64_t> key = RuleCache::key_of(module->image, pc);
-  if (const CompactRule* known = key ? cache_.find(*key) : nullptr) {
-    return known->kind == CompactKind::Root;
-  }
+  const CompactRule* known = cache_.find(RuleCache::key_of(module->image, pc));
+  if (known != nullptr) return known->kind == CompactKind::Root;
   Row row;
   return module->cfi->row_at(pc, row) == RowStatus::Root;
 }

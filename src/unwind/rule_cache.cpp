@@ -22,7 +22,7 @@ RuleCache::RuleCache(size_t size_bytes) {
 }
 
 void RuleCache::insert(uint64_t key, CompactRule rule) {
-  if (set_count_ == 0) return;
+  if (set_count_ == 0 || key == kNoKey) return;
   Set& set = set_of(key);
   for (size_t i = set.size() - 1; i > 0; --i) set[i] = set[i - 1];
   set[0] = {key, rule};

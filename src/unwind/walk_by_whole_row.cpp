@@ -31,11 +31,11 @@ Step Walker::step_by_whole_row(LinkAddress pc) {
 
 // Rules that are made without a row serve both modes.
 Step Walker::step_without_row(RowStatus status, LinkAddress pc, Row& row) {
-  const std::optional<uint64_t> key = cache_key(pc);
-  const CompactRule* cached = key ? cache_.find(*key) : nullptr;
+  const uint64_t key = cache_key(pc);
+  const CompactRule* cached = cache_.find(key);
   if (cached != nullptr && !is_of_row(cached->kind)) return step_by_rule(pc, *cached);
   const CompactRule rule = rule_without_row(status, pc, row);
-  if (key) cache_.insert(*key, rule);
+  cache_.insert(key, rule);
   return spend(row.work) ? step_by_rule(pc, rule) : ends(WalkEnd::Unsupported);
 }
 

@@ -184,24 +184,22 @@ class Walker {
   }
 
   // Code is read on from an exact pc itself, but from behind a return address's.
-  std::optional<uint64_t> cache_key(LinkAddress pc) const {
-    const std::optional<uint64_t> key = RuleCache::key_of(module_->image, pc);
-    return key && cursor_.pc_is_exact ? *key | RuleCache::kExactPc : key;
+  uint64_t cache_key(LinkAddress pc) const {
+    const uint64_t key = RuleCache::key_of(module_->image, pc);
+    return cursor_.pc_is_exact && key != RuleCache::kNoKey ? key | RuleCache::kExactPc : key;
   }
 
   Step step_by_cached_rule(LinkAddress pc) {
-    const std::optional<uint64_t> key = cache_key(pc);
-    if (key) {
-      if (const CompactRule* cached = cache_.find(*key)) return step_by_rule(pc, *cached);
-    }
-    return step_by_new_rule(pc, key);
+    const uint64_t key = cache_key(pc);
+    const CompactRule* cached = cache_.find(key);
+    return cached != nullptr ? step_by_rule(pc, *cached) : step_by_new_rule(pc, key);
   }
 
   // Apart, since a Row is large and the warm path needs none.
-  [[gnu::noinline]] Step step_by_new_rule(LinkAddress pc, std::optional<uint64_t> key) {
+  [[gnu::noinline]] Step step_by_new_rule(LinkAddress pc, uint64_t key) {
     Row row;
     const CompactRule rule = make_rule(pc, row);
-    if (key) cache_.insert(*key, rule);
+    cache_.insert(key, rule);
     if (!spend(row.work)) return ends(WalkEnd::Unsupported);
     return rule.kind == CompactKind::Full ? step_over(row) : step_by_rule(pc, rule);
   }

@@ -18,8 +18,8 @@ enum class CompactKind : uint8_t {
   Root,   // the return address is undefined, or the source says so: nothing called this frame
   Full,   // does not fit: ask the source for the row again and evaluate all of it
   NoCfi,  // the rest are answers without a row, remembered just the same
-  NoCfiBeforeFunction,  // no row, but the next byte begins one: a function, of which a call may
-                        // not return to the first instruction
+  RootBehindNoCall,  // no row. The next byte begins a function, or code that never returns: the
+                     // root, if what stands before it is no call
   OtherStack,
   Malformed,
   Unsupported,

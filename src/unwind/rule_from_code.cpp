@@ -98,15 +98,15 @@ class CodeReading {
       const auto instruction = decode_x86(window_.at(pc_));
       const Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
       if (outcome == Outcome::Returns) return rule();
-      if (outcome == Outcome::Stops && !take_branch()) {
-        return is_read_whole_ ? tail_call_.value_or(CompactRule{}) : CompactRule{};
-      }
+      if (outcome == Outcome::Stops) may_return_ = true;
+      if (outcome != Outcome::GoesOn && !take_branch()) return rule_without_return();
     }
     return {};
   }
 
  private:
-  enum class Outcome : uint8_t { GoesOn, Returns, Stops };
+  // Of this way: it is at its end, and the function with it; or nothing more can be told of it.
+  enum class Outcome : uint8_t { GoesOn, Returns, Ends, Stops };
 
   Outcome apply(const X86Instruction& instruction) {
     const LinkAddress next{pc_.value + instruction.size_bytes};
@@ -155,6 +155,8 @@ class CodeReading {
       case X86Effect::JumpElsewhere:
         if (!is_straight_ && !tail_call_ && rule() != CompactRule{}) tail_call_ = rule();
         break;
+      case X86Effect::Traps:
+        return Outcome::Ends;
       case X86Effect::OverwritesSp:
         state_.sp_is_known = false;
         return Outcome::GoesOn;
@@ -235,7 +237,7 @@ class CodeReading {
   }
 
   Outcome jump(LinkAddress target) {
-    if (!is_new(target)) return Outcome::Stops;
+    if (!is_new(target)) return Outcome::Ends;
     pc_ = target;
     return Outcome::GoesOn;
   }
@@ -276,6 +278,12 @@ class CodeReading {
     return state_.base == Base::Fp ? state_.offset_bytes > 0 : state_.offset_bytes >= 0;
   }
 
+  CompactRule rule_without_return() const {
+    if (!is_read_whole_) return {};
+    if (tail_call_) return *tail_call_;
+    return {.kind = may_return_ ? CompactKind::NoCfi : CompactKind::RootBehindNoCall};
+  }
+
   // Of the state in which the code returns.
   CompactRule rule() const {
     const bool has_record = state_.fp.kind == FpValue::Kind::InMemory &&
@@ -314,6 +322,7 @@ class CodeReading {
   std::optional<CompactRule> tail_call_;
   int32_t arguments_bytes_ = 0;  // that the return takes off the stack, too
   bool is_read_whole_ = true;    // no branch had to be dropped
+  bool may_return_ = false;      // some way's end is not known
   std::array<Branch, 32> branches_;
   size_t branch_count_ = 0;
   std::array<LinkAddress, 64> targets_;

@@ -14,7 +14,8 @@ namespace sentry_prof::unwind {
 // none could be found: no return within kMaxInstructionsRead, code that cannot be read, a stack
 // pointer that comes from elsewhere. It holds as far as the compiler's code is as compilers make
 // it: a call that does not return may be followed by another function, so what the rule leads to
-// has to be looked at (Walker::step_by_code). `work` grows by what it cost.
+// has to be looked at (Walker::step_by_code). RootBehindNoCall if all ways from `pc` were read, and
+// each ends in an instruction that traps or goes in circles. `work` grows by what it cost.
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work);
 
 // The same from code that goes straight to its return, in a few instructions: that much leaves

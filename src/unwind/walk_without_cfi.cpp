@@ -15,9 +15,10 @@ constexpr uint64_t kFramePointerReach_bytes = 64u << 10;
 
 }  // namespace
 
-// A return address that is the first byte of a function, behind no call: nobody called from here.
-// It was laid out by hand, under the first function of a stack, to catch its return (libc's
-// makecontext). A frame pointer that is none may lead to any pointer to a function.
+// A return address that is the first byte of a function, or of code that never returns, behind no
+// call: nobody called from here. It was laid out by hand, under the first function of a stack, to
+// catch its return (libc's makecontext, Boost's make_fcontext and with it PHP's fibers). A frame
+// pointer that is none may lead to any pointer to a function.
 bool Walker::is_entered_by_return() {
   return !cursor_.pc_is_exact && !went_by_frame_pointer_ &&
          call_behind(cursor_.pc).kind == CallKind::None;

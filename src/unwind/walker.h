@@ -219,7 +219,7 @@ class Walker {
     const bool is_before_function =
         !cursor_.pc_is_exact && module_->cfi->row_at(next_instruction, row) == RowStatus::Found &&
         !row.is_signal_frame;
-    if (is_before_function) return {.kind = CompactKind::NoCfiBeforeFunction};
+    if (is_before_function) return {.kind = CompactKind::RootBehindNoCall};
     if (module_->code == nullptr) return {};
     return rule_from_code(*module_->code, next_instruction, row.work);
   }
@@ -254,7 +254,7 @@ class Walker {
       case CompactKind::CodeFromFp:
       case CompactKind::NoCfi:
         return step_without_cfi(rule);
-      case CompactKind::NoCfiBeforeFunction:
+      case CompactKind::RootBehindNoCall:
         return is_entered_by_return() ? ends(WalkEnd::Root) : step_without_cfi(rule);
       case CompactKind::OtherStack:
         return ends(WalkEnd::OtherStack);

@@ -49,7 +49,7 @@ class Effects {
  private:
   X86Instruction effect_of_0f() const {
     if (code_.opcode == 0x0b || code_.opcode == 0xb9 || code_.opcode == 0xff) {  // ud2, ud1, ud0
-      return with(X86Effect::Stops);
+      return with(X86Effect::Traps);
     }
     if ((code_.opcode & 0xf0) == 0x80) return with(X86Effect::Branch, code_.immediate);
     if (code_.opcode >= 0xc8 && code_.opcode <= 0xcf) return write_to(code_.register_in_opcode());
@@ -135,12 +135,13 @@ class Effects {
       case 0xe9:
       case 0xeb:
         return with(X86Effect::Jump, code_.immediate);
+      case 0xcc:
+      case 0xf4:
+        return with(X86Effect::Traps);
       case 0xc8:  // enter, which compilers do not make
       case 0xca:
       case 0xcb:
-      case 0xcc:
       case 0xcf:
-      case 0xf4:
         return with(X86Effect::Stops);
       case 0xff:
         return effect_of_group_5();

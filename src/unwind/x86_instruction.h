@@ -30,8 +30,8 @@ enum class X86Effect : uint8_t {
   Branch,         // there or on
   JumpByPointer,  // jmp *x(%rip): to another function, as PLT entries and tail calls do
   JumpElsewhere,  // jmp by a register or other memory: to another function, or by a table in this
-  Stops,          // nothing comes behind it (hlt, ud2, int3), or nothing that can be told: jmp by a
-                  // table, enter
+  Traps,          // nothing comes behind it: hlt, ud2, int3
+  Stops,          // nothing that can be told comes behind it: jmp by a table, enter
 };
 
 struct X86Instruction {

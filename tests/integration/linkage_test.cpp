@@ -109,6 +109,17 @@ TEST_CASE("MiniDebugInfo gives a stripped program its names and unwind tables", 
   CHECK(recording.summary().number("images_with_debug_cfi") == 1);
 }
 
+#ifdef __x86_64__
+TEST_CASE("A stack whose first frame was laid out by hand is walked to it", "[linkage]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(directory, {.command = {target_path("fibers"), "1"}});
+  CHECK(recording.summary().share_complete() > 0.95);
+  CHECK(recording.profile().share_containing("work_in_fiber") > 0.9);
+  CHECK(recording.profile().share_containing("main") < 0.1);
+}
+#endif
+
 TEST_CASE("Threads of musl are walked to their root", "[linkage]") {
   SKIP_IF(missing_perf());
   if (const auto missing = missing_program("musl-gcc")) return note_optional_skip(*missing);

@@ -209,8 +209,8 @@ X86Instruction effect_of_jump(const DisassembledInstruction& instruction, const 
 }
 
 X86Instruction effect_of(const DisassembledInstruction& instruction, const Parts& parts) {
-  constexpr std::array<std::string_view, 10> kStops{"hlt",  "ud0",  "ud1",   "ud2",  "int3",
-                                                    "lret", "iret", "iretq", "ljmp", "iretw"};
+  constexpr std::array<std::string_view, 5> kTraps{"hlt", "ud0", "ud1", "ud2", "int3"};
+  constexpr std::array<std::string_view, 5> kStops{"lret", "iret", "iretq", "ljmp", "iretw"};
   const std::string_view mnemonic = parts.mnemonic;
   const auto is = [&](std::string_view name) {  // with or without the size that may be appended
     return mnemonic == name || (mnemonic.size() == name.size() + 1 && mnemonic.starts_with(name) &&
@@ -220,6 +220,7 @@ X86Instruction effect_of(const DisassembledInstruction& instruction, const Parts
   if (is("leave")) return with(X86Effect::Leave);
   if (is("enter")) return with(X86Effect::Stops);
   if (is("ret")) return effect_of_return(parts);
+  if (is_one_of(mnemonic, kTraps)) return with(X86Effect::Traps);
   if (is_one_of(mnemonic, kStops) || is("ljmp") || is("lret")) return with(X86Effect::Stops);
   if (mnemonic.starts_with('j') || mnemonic.starts_with("loop")) {
     return effect_of_jump(instruction, parts);

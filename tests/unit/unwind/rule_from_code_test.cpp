@@ -45,6 +45,8 @@ CompactRule without_fp(CompactRule rule) {
   return rule;
 }
 
+constexpr CompactRule kNeverReturns{.kind = CompactKind::RootBehindNoCall};
+
 bool is_none(CompactRule rule) { return rule == CompactRule{}; }
 
 }  // namespace
@@ -160,10 +162,10 @@ TEST_CASE("branches are read on first, and taken where the way on ends") {
       0xc3,                    // 10: ret
   };
   CHECK(f.at(0) == from_sp(2));
-  CHECK(is_none(f.at(4)));
+  CHECK(f.at(4) == kNeverReturns);
 }
 
-TEST_CASE("code that goes in circles is left by its exit, or not at all") {
+TEST_CASE("code that goes in circles is left by its exit, or never") {
   Function f{
       0x75, 0x03,  // 0: jne 5
       0x90,        // 2: nop
@@ -173,7 +175,7 @@ TEST_CASE("code that goes in circles is left by its exit, or not at all") {
   };
   CHECK(f.at(2) == from_sp(2));
   Function forever{0xeb, 0xfe};  // jmp to itself
-  CHECK(is_none(forever.at(0)));
+  CHECK(forever.at(0) == kNeverReturns);
 }
 
 TEST_CASE("a jump goes on elsewhere, one by a pointer to another function") {
@@ -207,6 +209,28 @@ TEST_CASE("a jump by a register is no tail call where branches had to be dropped
   }
   f.code.put(at, {0xff, 0xe0});  // jmp *%rax
   CHECK(is_none(f.at(0)));
+}
+
+TEST_CASE("code of which all ways trap or go in circles never returns") {
+  Function calls_exit{
+      0x31, 0xff,           // xor %edi,%edi
+      0xe8, 0,    0, 0, 0,  // call
+      0xf4,                 // hlt
+  };
+  CHECK(calls_exit.at(0) == kNeverReturns);
+  CHECK(is_none(rule_from_straight_code(Function{0xeb, 0xfe}.code, {kBegin}, calls_exit.work)));
+  Function two_ways{
+      0x74, 0x02,  // je 4
+      0x0f, 0x0b,  // ud2
+      0xeb, 0xfe,  // 4: jmp 4
+  };
+  CHECK(two_ways.at(0) == kNeverReturns);
+  Function one_returns{0x74, 0x01, 0xf4, 0xc3};  // je 3; hlt; 3: ret
+  CHECK(one_returns.at(0) == from_sp(1));
+  Function one_is_not_known{0x74, 0x01, 0xf4, 0x06};  // je 3; hlt; 3: no instruction
+  CHECK(is_none(one_is_not_known.at(0)));
+  Function one_is_no_call{0x74, 0x01, 0xf4, 0x53, 0xff, 0xe0};  // ... 3: push %rbx; jmp *%rax
+  CHECK(is_none(one_is_no_call.at(0)));
 }
 
 TEST_CASE("a return may take arguments off the stack") {

@@ -227,6 +227,23 @@ TEST_CASE("a function to which a return leads that no call made is the root") {
   CHECK(pcs(whole) == Pcs{0x2010, 0x3000});
 }
 
+TEST_CASE("code that never returns is the root where no call stands before it") {
+  World w;
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+  // push %rbp; jmp *%rbx; and where the function that was jumped to returns: call; hlt
+  w.code.put(0x5ff0, {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x55, 0xff, 0xe3});
+  w.code.put(0x5ffa, {0xe8, 0, 0, 0, 0, 0xf4});
+  const auto walk = [&](uint64_t pc, uint64_t return_address) {
+    const FakeStack stack(0x7000, {0, at(return_address), 0, 0, 0, 0});
+    return w.walk(registers_at(at(pc), 0x7000, 1), stack);
+  };
+  const Walk whole = walk(0x2010, 0x5ffa);
+  CHECK(end_of(whole) == "root");
+  CHECK(pcs(whole) == Pcs{0x2010, 0x5ffa});
+  CHECK(end_of(walk(0x2010, 0x5fff)) == "no_unwind_info");  // behind the call: it was called
+  CHECK(end_of(walk(0x5ffa, 0)) == "no_unwind_info");       // the leaf itself may have been
+}
+
 TEST_CASE("a pointer to a function where a frame pointer leads is no root") {
   World w;
   w.cfi.add(0x3000, 0x3100, row_with_cfa(kRsp, 8));

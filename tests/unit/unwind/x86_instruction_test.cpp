@@ -337,11 +337,11 @@ TEST_CASE("calls go on behind themselves") {
 }
 
 TEST_CASE("instructions that nothing comes behind") {
-  check({0xf4}, X86Effect::Stops);                          // hlt
-  check({0x0f, 0x0b}, X86Effect::Stops);                    // ud2
-  check({0x67, 0x0f, 0xb9, 0x40, 0x02}, X86Effect::Stops);  // ud1 2(%eax),%eax: clang's traps
-  check({0x0f, 0xff, 0xc0}, X86Effect::Stops);              // ud0
-  check({0xcc}, X86Effect::Stops);                          // int3
+  check({0xf4}, X86Effect::Traps);                          // hlt
+  check({0x0f, 0x0b}, X86Effect::Traps);                    // ud2
+  check({0x67, 0x0f, 0xb9, 0x40, 0x02}, X86Effect::Traps);  // ud1 2(%eax),%eax: clang's traps
+  check({0x0f, 0xff, 0xc0}, X86Effect::Traps);              // ud0
+  check({0xcc}, X86Effect::Traps);                          // int3
   check({0xcb}, X86Effect::Stops);                          // lret
   check({0x48, 0xcf}, X86Effect::Stops);                    // iretq
 }

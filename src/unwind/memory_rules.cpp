@@ -13,7 +13,7 @@ const CompactRule* MemoryRules::straight(uint64_t pc, uint32_t& work) {
 
 CompactRule MemoryRules::whole(uint64_t pc, uint32_t& work) {
   Known& of_pc = known(pc, work);
-  if (!of_pc.whole) of_pc.whole = rule_from_code(*code_, {pc}, work);
+  if (!of_pc.whole) of_pc.whole = rule_from_code(*code_, {pc}, work, kMaxInstructionsOfMemory);
   return *of_pc.whole;
 }
 

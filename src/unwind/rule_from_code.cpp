@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <optional>
 
 namespace sentry_prof::unwind {
@@ -28,10 +29,13 @@ class CodeWindow {
   }
 
  private:
-  // A whole piece, or near the end of the code what an instruction may have.
+  // A whole piece once the way is long, a small one first and near the end of the code; at its end
+  // what an instruction may have.
   void load(LinkAddress pc) {
+    const bool is_long_way = size_bytes_ > 0;
     begin_ = pc;
-    if (read(piece_.size())) return;
+    if (is_long_way && read(piece_.size())) return;
+    if (read(kSmallPiece_bytes)) return;
     for (size_t count = kLongestX86Instruction_bytes; count > 0; --count) {
       if (read(count)) return;
     }
@@ -45,15 +49,18 @@ class CodeWindow {
     return is_read;
   }
 
+  static constexpr size_t kSmallPiece_bytes = 256;
+
   const CodeSource& source_;
   uint32_t& work_;
   LinkAddress begin_;
   size_t size_bytes_ = 0;
-  std::array<uint8_t, 256> piece_{};
+  std::array<uint8_t, 4096> piece_;  // the first size_bytes_ of it are
 };
 
-// Both registers are told relative to what they are at the pc in question.
-enum class Base : uint8_t { Sp, Fp };
+// All registers are told relative to what they are at the pc in question. Kept: one of
+// kX86KeptRegisters, which assembly with a realigned stack has its stack pointer in.
+enum class Base : uint8_t { Sp, Fp, Kept };
 
 // Where the frame pointer's value is.
 struct FpValue {
@@ -70,7 +77,9 @@ struct FpValue {
 
 struct State {
   Base base = Base::Sp;
+  unsigned kept_base = 0;    // its number, with Base::Kept
   int64_t offset_bytes = 0;  // the stack pointer is base + this
+  X86KeptRegisters overwritten = 0;
   bool sp_is_known = true;
   FpValue fp;
   // The last frame pointer that was saved from here on, and where; it is not on the stack yet.
@@ -87,13 +96,15 @@ enum class Way : uint8_t { Straight, AlongJumps };
 
 class CodeReading {
  public:
-  CodeReading(const CodeSource& code, Way way, uint32_t& work)
-      : is_straight_(way == Way::Straight), window_(code, work), work_(work) {}
+  CodeReading(const CodeSource& code, Way way, unsigned max_instructions, uint32_t& work)
+      : is_straight_(way == Way::Straight),
+        max_instructions_(max_instructions),
+        window_(code, work),
+        work_(work) {}
 
   CompactRule run(LinkAddress pc) {
     pc_ = pc;
-    const unsigned limit = is_straight_ ? kMaxStraightInstructions : kMaxInstructionsRead;
-    for (unsigned i = 0; i < limit; ++i) {
+    for (unsigned i = 0; i < max_instructions_; ++i) {
       work_ += kInstructionWork;
       const auto instruction = decode_x86(window_.at(pc_));
       const Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
@@ -112,6 +123,8 @@ class CodeReading {
     const LinkAddress next{pc_.value + instruction.size_bytes};
     const LinkAddress target{next.value + static_cast<uint64_t>(int64_t{instruction.operand})};
     pc_ = next;
+    if (instruction.effect == X86Effect::SpFromKept) return sp_from_kept(instruction);
+    state_.overwritten |= instruction.kept;
     switch (instruction.effect) {
       case X86Effect::None:
         return Outcome::GoesOn;
@@ -160,6 +173,7 @@ class CodeReading {
       case X86Effect::OverwritesSp:
         state_.sp_is_known = false;
         return Outcome::GoesOn;
+      case X86Effect::SpFromKept:
       case X86Effect::Stops:
         break;
     }
@@ -226,6 +240,17 @@ class CodeReading {
     } else {
       state_.sp_is_known = false;
     }
+    return Outcome::GoesOn;
+  }
+
+  Outcome sp_from_kept(const X86Instruction& instruction) {
+    state_.sp_is_known = (state_.overwritten & instruction.kept) == 0;
+    state_.base = Base::Kept;
+    state_.kept_base = static_cast<unsigned>(std::countr_zero(instruction.kept));
+    state_.offset_bytes = instruction.operand;
+    state_.saved_at_bytes = INT64_MAX;
+    // It may be told by another one.
+    if (state_.fp.base == Base::Kept) state_.fp = {FpValue::Kind::Unknown};
     return Outcome::GoesOn;
   }
 
@@ -298,9 +323,13 @@ class CodeReading {
     const int64_t above_words = arguments_bytes_ / kWord_bytes + 1;
     const int64_t cfa_words = return_address_bytes / kWord_bytes + above_words;
     if (cfa_words > INT16_MAX) return {};
-    CompactRule rule{.kind = base == Base::Sp ? CompactKind::CodeFromSp : CompactKind::CodeFromFp,
+    CompactRule rule{.kind = kind_of(base),
                      .cfa_words = static_cast<int16_t>(cfa_words),
                      .return_address_words = static_cast<int16_t>(-above_words)};
+    if (base == Base::Kept) {
+      if (above_words != 1) return {};  // nor do compilers make such functions
+      rule.return_address_words = static_cast<int16_t>(state_.kept_base);
+    }
     if (state_.fp.kind == FpValue::Kind::Original) return rule;
     rule.fp = CompactFp::Unknown;
     const int64_t fp_words = state_.fp.offset_bytes / kWord_bytes - cfa_words;
@@ -313,7 +342,13 @@ class CodeReading {
     return rule;
   }
 
+  static CompactKind kind_of(Base base) {
+    if (base == Base::Kept) return CompactKind::CodeFromKept;
+    return base == Base::Sp ? CompactKind::CodeFromSp : CompactKind::CodeFromFp;
+  }
+
   const bool is_straight_;  // no jump is followed
+  const unsigned max_instructions_;
   CodeWindow window_;
   uint32_t& work_;
   LinkAddress pc_;
@@ -325,18 +360,19 @@ class CodeReading {
   bool may_return_ = false;      // some way's end is not known
   std::array<Branch, 32> branches_;
   size_t branch_count_ = 0;
-  std::array<LinkAddress, 64> targets_;
+  std::array<LinkAddress, 256> targets_;
   size_t target_count_ = 0;
 };
 
 }  // namespace
 
-CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work) {
-  return CodeReading(code, Way::AlongJumps, work).run(pc);
+CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
+                           unsigned max_instructions) {
+  return CodeReading(code, Way::AlongJumps, max_instructions, work).run(pc);
 }
 
 CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work) {
-  return CodeReading(code, Way::Straight, work).run(pc);
+  return CodeReading(code, Way::Straight, kMaxStraightInstructions, work).run(pc);
 }
 
 }  // namespace sentry_prof::unwind

@@ -109,12 +109,32 @@ bool Walker::frame_pointer_leads_on() {
          cursor_.fp - cursor_.sp <= kFramePointerReach_bytes;
 }
 
-// The rule may be wrong (rule_from_code.h); only a return address behind a call is believed.
 std::optional<Step> Walker::step_by_code(CompactRule rule) {
+  switch (rule.kind) {
+    case CompactKind::CodeFromSp:
+      return step_by_code_to(cursor_.sp + as_bytes(rule.cfa_words), rule);
+    case CompactKind::CodeFromFp:
+      if (!cursor_.fp_is_known) return std::nullopt;
+      return step_by_code_to(cursor_.fp + as_bytes(rule.cfa_words), rule);
+    case CompactKind::CodeFromKept:
+      return step_from_kept_register(rule);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<Step> Walker::step_from_kept_register(CompactRule rule) {
+  // The fast walk knows it of the leaf, the full one of callers, too, if those inside saved it.
+  if (mode_ == Mode::Fast && !cursor_.pc_is_exact) return ends(WalkEnd::UnknownRegister);
+  const unsigned kept = rule.kept_register();
+  if (!registers_.is_known(kept)) return std::nullopt;
+  rule.return_address_words = -1;
+  return step_by_code_to(registers_.get(kept) + as_bytes(rule.cfa_words), rule);
+}
+
+// The rule may be wrong (rule_from_code.h); only a return address behind a call is believed.
+std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule) {
   const bool is_from_fp = rule.kind == CompactKind::CodeFromFp;
-  if (!is_from_fp && rule.kind != CompactKind::CodeFromSp) return std::nullopt;
-  if (is_from_fp && !cursor_.fp_is_known) return std::nullopt;
-  const uint64_t cfa = (is_from_fp ? cursor_.fp : cursor_.sp) + as_bytes(rule.cfa_words);
   const uint64_t slot = cfa + as_bytes(rule.return_address_words);
   if (slot < cursor_.sp || cfa < slot) return std::nullopt;
   uint64_t return_address = 0;

@@ -221,7 +221,7 @@ class Walker {
         !row.is_signal_frame;
     if (is_before_function) return {.kind = CompactKind::RootBehindNoCall};
     if (module_->code == nullptr) return {};
-    return rule_from_code(*module_->code, next_instruction, row.work);
+    return rule_from_code(*module_->code, next_instruction, row.work, kMaxInstructionsOfFile);
   }
 
   // False if that was the last of the walk's work.
@@ -252,6 +252,7 @@ class Walker {
         return ends(WalkEnd::Root);
       case CompactKind::CodeFromSp:
       case CompactKind::CodeFromFp:
+      case CompactKind::CodeFromKept:
       case CompactKind::NoCfi:
         return step_without_cfi(rule);
       case CompactKind::RootBehindNoCall:
@@ -390,6 +391,8 @@ class Walker {
   bool has_frame_record();
   bool frame_pointer_leads_on();
   std::optional<Step> step_by_code(CompactRule rule);
+  std::optional<Step> step_from_kept_register(CompactRule rule);
+  std::optional<Step> step_by_code_to(uint64_t cfa, CompactRule rule);
   Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);
   bool is_behind_call(uint64_t return_address);
   static uint64_t target_of(CallSite call, uint64_t return_address);

@@ -5,7 +5,7 @@
 namespace sentry_prof::unwind {
 namespace {
 
-constexpr unsigned kSp = 4, kFp = 5;  // register numbers
+constexpr unsigned kBx = 3, kSp = 4, kFp = 5;  // register numbers
 
 // Of those that take general registers: which of the two operands of ModR/M they write to.
 constexpr ByteSet kWritesRm{{0x00, 0x01}, {0x08, 0x09}, {0x10, 0x11}, {0x18, 0x19},
@@ -60,6 +60,8 @@ class Effects {
       case 0xa1:
       case 0xa9:
         return with(X86Effect::Pop);
+      case 0xa2:  // cpuid
+        return write_kept(kBx);
       case 0xba:  // bt, which only reads, bts, btr, btc
         return code_.is_register() && (code_.reg & 7) > 4 ? write_to(code_.rm) : X86Instruction{};
       case 0x2c:
@@ -99,8 +101,9 @@ class Effects {
       return is_load ? write_to(code_.reg) : X86Instruction{};
     }
     const X86Instruction third = write_to(code_.vector_reg);
-    if (byte == 0xf3 || (byte == 0xf6 && third != X86Instruction{})) return third;  // blsr, mulx
-    return byte == 0xf2 || (byte >= 0xf5 && byte <= 0xf7) ? write_to(code_.reg) : X86Instruction{};
+    if (byte == 0xf3) return third;                             // blsr
+    if (byte == 0xf6) return both(third, write_to(code_.reg));  // mulx
+    return byte == 0xf2 || byte == 0xf5 || byte == 0xf7 ? write_to(code_.reg) : X86Instruction{};
   }
 
   X86Instruction effect_of_0f3a() const {
@@ -202,6 +205,7 @@ class Effects {
     if (!code_.rex_w || !base) return write_to(code_.reg);
     if (code_.reg == kSp && base == kSp) return with(X86Effect::AddToSp, code_.displacement);
     if (code_.reg == kSp && base == kFp) return with(X86Effect::SpFromFp, code_.displacement);
+    if (code_.reg == kSp && is_kept(*base)) return sp_from_kept(*base, code_.displacement);
     if (code_.reg == kFp && base == kSp) return with(X86Effect::FpFromSp, code_.displacement);
     return write_to(code_.reg);
   }
@@ -209,6 +213,7 @@ class Effects {
   X86Instruction effect_of_move(unsigned to, unsigned from) const {
     if (code_.rex_w && to == kSp && from == kFp) return with(X86Effect::SpFromFp);
     if (code_.rex_w && to == kFp && from == kSp) return with(X86Effect::FpFromSp);
+    if (code_.rex_w && to == kSp && is_kept(from)) return sp_from_kept(from, 0);
     return write_to(to);
   }
 
@@ -229,13 +234,35 @@ class Effects {
     const X86Instruction reg = to_reg.has(code_.opcode) ? write_to(code_.reg) : none;
     const X86Instruction rm =
         to_rm.has(code_.opcode) && code_.is_register() ? write_to(code_.rm) : none;
-    return reg == none || rm.effect == X86Effect::OverwritesSp ? rm : reg;  // xchg writes both
+    return both(reg, rm);  // xchg
+  }
+
+  // Of an instruction that writes two registers.
+  static X86Instruction both(X86Instruction one, X86Instruction other) {
+    X86Instruction result =
+        one.effect == X86Effect::None || other.effect == X86Effect::OverwritesSp ? other : one;
+    result.kept = one.kept | other.kept;
+    return result;
   }
 
   X86Instruction write_to(unsigned number) const {
-    if (!code_.has_rex && writes_byte()) return {};
+    if (!code_.has_rex && writes_byte()) return write_kept(number & 3);  // %ah to %bh, too
     if (number == kSp) return with(X86Effect::OverwritesSp);
-    return number == kFp ? with(X86Effect::OverwritesFp) : X86Instruction{};
+    return number == kFp ? with(X86Effect::OverwritesFp) : write_kept(number);
+  }
+
+  static bool is_kept(unsigned number) { return (kX86KeptRegisters >> number & 1) != 0; }
+
+  static X86Instruction write_kept(unsigned number) {
+    X86Instruction result;
+    if (is_kept(number)) result.kept = static_cast<X86KeptRegisters>(1u << number);
+    return result;
+  }
+
+  static X86Instruction sp_from_kept(unsigned number, int32_t displacement) {
+    X86Instruction result = with(X86Effect::SpFromKept, displacement);
+    result.kept = static_cast<X86KeptRegisters>(1u << number);
+    return result;
   }
 
   bool writes_byte() const {
@@ -250,10 +277,14 @@ class Effects {
 
   X86Instruction pop(unsigned number) const {
     if (code_.moves_16_bits() || number == kSp) return with(X86Effect::OverwritesSp);
-    return with(number == kFp ? X86Effect::PopFp : X86Effect::Pop);
+    X86Instruction result = write_kept(number);
+    result.effect = number == kFp ? X86Effect::PopFp : X86Effect::Pop;
+    return result;
   }
 
-  static X86Instruction with(X86Effect effect, int32_t operand = 0) { return {0, effect, operand}; }
+  static X86Instruction with(X86Effect effect, int32_t operand = 0) {
+    return {.effect = effect, .operand = operand};
+  }
 
   const X86Encoding& code_;
 };

@@ -1,5 +1,6 @@
 // An instruction of x86-64: how long it is, and what it does to the stack pointer, to the frame
-// pointer and to where the code goes on. Nothing else of it is told.
+// pointer, to where the code goes on, and which other registers it writes of those that calls
+// preserve (psABI, section 3.2.1): assembly keeps the stack pointer in them. Nothing else is told.
 // Source: Intel SDM, volume 2, appendix A (opcode maps) and chapters 3 to 5.
 #pragma once
 
@@ -18,6 +19,7 @@ enum class X86Effect : uint8_t {
   PopFp,          // pop %rbp
   AddToSp,        // add, sub, lea x(%rsp),%rsp: `operand` bytes
   SpFromFp,       // mov %rbp,%rsp, lea x(%rbp),%rsp: %rbp + `operand`
+  SpFromKept,     // mov or lea from a kept register, the one in `kept`: that + `operand`
   FpFromSp,       // mov %rsp,%rbp, lea x(%rsp),%rbp: %rsp + `operand`
   SavesFp,        // mov %rbp,x(%rsp): at %rsp + `operand`
   RestoresFp,     // mov x(%rsp),%rbp: from there
@@ -34,9 +36,14 @@ enum class X86Effect : uint8_t {
   Stops,          // nothing that can be told comes behind it: jmp by a table, enter
 };
 
+// %rbx and %r12 to %r15, a bit each by their numbers, which are DWARF's, too.
+using X86KeptRegisters = uint16_t;
+inline constexpr X86KeptRegisters kX86KeptRegisters = 0xf008;
+
 struct X86Instruction {
   uint8_t size_bytes = 0;
   X86Effect effect = X86Effect::None;
+  X86KeptRegisters kept = 0;  // that it writes; of SpFromKept the one that it reads
   int32_t operand = 0;
 
   bool operator==(const X86Instruction&) const = default;

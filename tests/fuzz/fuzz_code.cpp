@@ -15,8 +15,8 @@ using namespace sentry_prof::unwind;
 namespace {
 
 constexpr size_t kMaxStarts = 16;
-// An instruction may need a piece of the code to be read anew, in up to nine tries at its end.
-constexpr uint32_t kMaxWork = kMaxInstructionsRead * (4 + 9 * 64);
+// An instruction may need a piece of the code to be read anew, in up to 17 tries at its end.
+constexpr uint32_t kMaxWork = kMaxInstructionsOfFile * (4 + 17 * 64);
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -52,11 +52,18 @@ void check_decoding(Bytes code) {
 
 void check_rule(const CodeSource& code, LinkAddress pc) {
   uint32_t work = 0;
-  const CompactRule rule = rule_from_code(code, pc, work);
+  const CompactRule rule = rule_from_code(code, pc, work, kMaxInstructionsOfFile);
   require(work > 0 && work <= kMaxWork);
   uint32_t work_again = 0;
-  require(rule_from_code(code, pc, work_again) == rule && work_again == work);
+  require(rule_from_code(code, pc, work_again, kMaxInstructionsOfFile) == rule &&
+          work_again == work);
   if (rule.kind == CompactKind::NoCfi) return require(rule == CompactRule{});
+  if (rule.kind == CompactKind::RootBehindNoCall) {
+    return require(rule == CompactRule{.kind = CompactKind::RootBehindNoCall});
+  }
+  if (rule.kind == CompactKind::CodeFromKept) {
+    return require((kX86KeptRegisters >> rule.kept_register() & 1) != 0);
+  }
   require(rule.kind == CompactKind::CodeFromSp || rule.kind == CompactKind::CodeFromFp);
   require(rule.return_address_words <= -1);
   // The return address is on the stack, which is above the stack pointer.

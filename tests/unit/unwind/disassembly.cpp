@@ -109,12 +109,30 @@ bool is_instruction(std::string_view text) {
 }
 
 X86Instruction with(X86Effect effect, int64_t operand = 0) {
-  return {0, effect, static_cast<int32_t>(operand)};
+  return {.effect = effect, .operand = static_cast<int32_t>(operand)};
+}
+
+// %rbx and %r12 to %r15, by any of their names; else none.
+unwind::X86KeptRegisters kept_register(std::string_view name) {
+  if (is_one_of(name, std::array<std::string_view, 5>{"%rbx", "%ebx", "%bx", "%bl", "%bh"})) {
+    return 1u << 3;
+  }
+  const bool is_high = name.size() >= 4 && name.starts_with("%r1") && name[3] >= '2' &&
+                       name[3] <= '5' && (name.size() == 4 || name.find_first_of("dwb") == 4);
+  return is_high ? static_cast<unwind::X86KeptRegisters>(1u << (10 + name[3] - '0')) : 0;
 }
 
 X86Instruction write_to(std::string_view name) {
   if (is_sp(name)) return with(X86Effect::OverwritesSp);
-  return with(is_fp(name) ? X86Effect::OverwritesFp : X86Effect::None);
+  X86Instruction result = with(is_fp(name) ? X86Effect::OverwritesFp : X86Effect::None);
+  result.kept = kept_register(name);
+  return result;
+}
+
+X86Instruction sp_from(unwind::X86KeptRegisters kept, int64_t displacement) {
+  X86Instruction result = with(X86Effect::SpFromKept, displacement);
+  result.kept = kept;
+  return result;
 }
 
 // Those whose last operand is a register that they only read.
@@ -134,8 +152,11 @@ X86Instruction effect_of_write(const Parts& parts) {
       is_one_of(parts.mnemonic, std::array<std::string_view, 3>{"xchg", "xadd", "mulx"});
   if (has_two && parts.operands.size() >= 2) {
     const X86Instruction first = write_to(parts.operands[parts.operands.size() - 2]);
-    if (first != X86Instruction{}) return first;
+    X86Instruction result = first.effect != X86Effect::None ? first : write_to(parts.last());
+    result.kept = first.kept | write_to(parts.last()).kept;
+    return result;
   }
+  if (parts.mnemonic == "cpuid") return write_to("%ebx");
   return write_to(parts.last());
 }
 
@@ -152,7 +173,9 @@ X86Instruction effect_of_push_or_pop(const Parts& parts) {
   const std::string_view name = parts.last();
   if (moves_16_bits(parts) || (!is_push && is_sp(name))) return with(X86Effect::OverwritesSp);
   if (name == "%rbp") return with(is_push ? X86Effect::PushFp : X86Effect::PopFp);
-  return with(is_push ? X86Effect::Push : X86Effect::Pop);
+  X86Instruction result = is_push ? X86Instruction{} : write_to(name);
+  result.effect = is_push ? X86Effect::Push : X86Effect::Pop;
+  return result;
 }
 
 // x(%rsp) or x(%rbp), as `base` says.
@@ -168,6 +191,12 @@ X86Instruction effect_of_lea(const Parts& parts) {
   if (to == "%rsp" && from_sp) return with(X86Effect::AddToSp, *from_sp);
   if (to == "%rsp" && from_fp) return with(X86Effect::SpFromFp, *from_fp);
   if (to == "%rbp" && from_sp) return with(X86Effect::FpFromSp, *from_sp);
+  const size_t base = from.find("(%r");
+  if (to == "%rsp" && base != from.npos && from.ends_with(')')) {
+    const auto displacement = parse_displacement(from.substr(0, base));
+    const auto kept = kept_register(from.substr(base + 1, from.size() - base - 2));
+    if (displacement && kept != 0) return sp_from(kept, *displacement);
+  }
   return write_to(to);
 }
 
@@ -175,6 +204,7 @@ X86Instruction effect_of_move(const Parts& parts) {
   const std::string_view from = parts.operand(0), to = parts.operand(1);
   if (from == "%rbp" && to == "%rsp") return with(X86Effect::SpFromFp);
   if (from == "%rsp" && to == "%rbp") return with(X86Effect::FpFromSp);
+  if (to == "%rsp" && kept_register(from) != 0) return sp_from(kept_register(from), 0);
   const auto slot = displacement_from(from == "%rbp" ? to : from, "(%rsp)");
   if (from == "%rbp" && slot) return with(X86Effect::SavesFp, *slot);
   if (to == "%rbp" && slot) return with(X86Effect::RestoresFp, *slot);

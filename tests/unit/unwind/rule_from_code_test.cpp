@@ -17,7 +17,7 @@ struct Function {
 
   CompactRule at(uint64_t offset) {
     work = 0;
-    return rule_from_code(code, {kBegin + offset}, work);
+    return rule_from_code(code, {kBegin + offset}, work, kMaxInstructionsOfFile);
   }
 
   FakeCode code;
@@ -105,6 +105,33 @@ TEST_CASE("a stack of a size that only the frame pointer knows ends by it") {
   CHECK(f.at(0) == saving_fp(from_fp(2), -2));
   Function aligned{0x48, 0x83, 0xe4, 0xf0, 0xc3};  // and $-16,%rsp; ret
   CHECK(is_none(aligned.at(0)));
+}
+
+TEST_CASE("a stack pointer that was put into a register that calls preserve comes from there") {
+  Function f{
+      0x90,                          // 0: nop
+      0xe8, 0,    0,    0,    0,     // 1: call
+      0x48, 0x89, 0xdc,              // 6: mov %rbx,%rsp
+      0x48, 0x8b, 0x1c, 0x24,        // 9: mov (%rsp),%rbx
+      0x48, 0x8b, 0x6c, 0x24, 0x08,  // 13: mov 8(%rsp),%rbp
+      0x48, 0x83, 0xc4, 0x60,        // 18: add $0x60,%rsp
+      0xc3,                          // 22: ret
+  };
+  const CompactRule rule{.kind = CompactKind::CodeFromKept,
+                         .fp = CompactFp::Saved,
+                         .cfa_words = 13,
+                         .fp_words = -12,
+                         .return_address_words = 3};
+  CHECK(f.at(0) == rule);
+  CHECK(f.at(0).kept_register() == 3);
+  CHECK(f.at(9) == saving_fp(from_sp(13), -12));
+  Function overwritten{0x5b, 0x48, 0x89, 0xdc, 0xc3};  // pop %rbx; mov %rbx,%rsp; ret
+  CHECK(is_none(overwritten.at(0)));
+  Function takes_arguments{0x48, 0x89, 0xdc, 0xc2, 0x08, 0};  // mov %rbx,%rsp; ret $8
+  CHECK(is_none(takes_arguments.at(0)));
+  Function of_another{0x48, 0x89, 0xdc, 0x5d, 0x4c, 0x89, 0xe4, 0xc3};  // ...; mov %r12,%rsp; ret
+  CHECK(of_another.at(0).fp == CompactFp::Unknown);
+  CHECK(of_another.at(0).kept_register() == 12);
 }
 
 TEST_CASE("the register of the frame pointer may serve as any other") {
@@ -263,10 +290,13 @@ TEST_CASE("code that cannot be read, or is none, gives no rule") {
 
 TEST_CASE("reading on has an end") {
   FakeCode code;
-  for (uint64_t i = 0; i < 3 * kMaxInstructionsRead; ++i) code.put(kBegin + i, {0x90});
+  constexpr unsigned kLimit = kMaxInstructionsOfMemory;
+  for (uint64_t i = 0; i < kLimit; ++i) code.put(kBegin + i, {0x90});
+  code.put(kBegin + kLimit, {0xc3});
   uint32_t work = 0;
-  CHECK(is_none(rule_from_code(code, {kBegin}, work)));
-  CHECK(work < 64 * kMaxInstructionsRead);
+  CHECK(is_none(rule_from_code(code, {kBegin}, work, kLimit)));
+  CHECK(work < 64 * kLimit);
+  CHECK(rule_from_code(code, {kBegin}, work, kLimit + 1) == from_sp(1));
 }
 
 TEST_CASE("code that goes straight to its return says the same in both readings") {

@@ -89,6 +89,43 @@ TEST_CASE("a leaf that has a frame of its own goes by it") {
   CHECK(w.found_origins == Origins{FrameOrigin::Leaf, FrameOrigin::Code, FrameOrigin::Cfi});
 }
 
+// Assembly that puts its stack pointer into %rbx, realigns the stack and calls what keeps %rbx.
+struct RealignedStack : World {
+  RealignedStack() {
+    code.put(kLeaf, {0x48, 0x89, 0xdc, 0x48, 0x83, 0xc4, 0x08, 0xc3});  // mov %rbx,%rsp; add $8...
+    code.put_call(kLeaf, 0x2000);
+    code.put_call(kRoot, 0x5000);
+    cfi.add(0x4000, 0x4100, root_row());
+  }
+
+  Registers registers(uint64_t pc, std::optional<uint64_t> rbx) const {
+    Registers result = registers_at(at(pc), 0x7000, 1);
+    if (rbx) result.set(kRbx, *rbx);
+    return result;
+  }
+
+  const FakeStack stack{0x7000, {0x7020, at(kLeaf), 0, 0, /*0x7020*/ 0, at(kRoot), 0}};
+};
+
+TEST_CASE("a leaf that keeps its stack pointer in another register is left by it") {
+  RealignedStack w;
+  const Walk walk = w.walk(w.registers(kLeaf, 0x7020), w.stack);
+  CHECK(pcs(walk) == Pcs{kLeaf, kRoot});
+  CHECK(end_of(walk) == "root");
+  CHECK(origins(walk) == Origins{FrameOrigin::Leaf, FrameOrigin::Code});
+  CHECK(pcs(w.walk(w.registers(kLeaf, 0x7018), w.stack)) == Pcs{kLeaf});  // behind no call
+  CHECK(pcs(w.walk(w.registers(kLeaf, std::nullopt), w.stack)) == Pcs{kLeaf});
+}
+
+TEST_CASE("a caller that does is left by what the frames inside of it saved") {
+  RealignedStack w;
+  w.cfi.add(0x2000, 0x2100, saving(row_with_cfa(kRsp, 16), kRbx, -16));
+  const Walk walk = w.walk(w.registers(0x2010, 5), w.stack);
+  CHECK(pcs(walk) == Pcs{0x2010, kLeaf, kRoot});
+  CHECK(end_of(walk) == "root");
+  CHECK(w.unwinder.stats().restarts == 1);
+}
+
 TEST_CASE("callers without unwind information are read on from where they are returned to") {
   World w;
   w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));

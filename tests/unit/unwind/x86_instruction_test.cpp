@@ -51,6 +51,23 @@ void check(std::initializer_list<int> bytes, X86Effect effect, int32_t operand =
   }
 }
 
+// It names this register, and none beside it, of those that calls preserve.
+void check_kept(std::initializer_list<int> bytes, unsigned number) {
+  const Code code = code_of(bytes);
+  INFO(hex(code));
+  const auto instruction = decode_x86(code);
+  REQUIRE(instruction.has_value());
+  CHECK(instruction->kept == 1u << number);
+}
+
+void check_keeps(std::initializer_list<int> bytes) {
+  const Code code = code_of(bytes);
+  INFO(hex(code));
+  const auto instruction = decode_x86(code);
+  REQUIRE(instruction.has_value());
+  CHECK(instruction->kept == 0);
+}
+
 void check_has_no_effect(std::initializer_list<int> bytes) { check(bytes, X86Effect::None); }
 
 void check_is_none(std::initializer_list<int> bytes) {
@@ -172,8 +189,6 @@ TEST_CASE("the stack pointer from elsewhere") {
   check({0x48, 0x8d, 0x24, 0x04}, X86Effect::OverwritesSp);        // lea (%rsp,%rax),%rsp
   check({0x4a, 0x8d, 0x24, 0x24}, X86Effect::OverwritesSp);        // lea (%rsp,%r12),%rsp
   check({0x49, 0x8d, 0x62, 0xf8}, X86Effect::OverwritesSp);        // lea -8(%r10),%rsp
-  check({0x49, 0x8d, 0x24, 0x24}, X86Effect::OverwritesSp);        // lea (%r12),%rsp
-  check({0x49, 0x8d, 0x65, 0x08}, X86Effect::OverwritesSp);        // lea 8(%r13),%rsp
   check({0x67, 0x48, 0x8d, 0x65, 0x08}, X86Effect::OverwritesSp);  // lea 8(%ebp),%rsp
   check({0x48, 0x8d, 0x25, 1, 0, 0, 0}, X86Effect::OverwritesSp);  // lea 1(%rip),%rsp
   check({0x8d, 0x64, 0x24, 0x08}, X86Effect::OverwritesSp);        // lea 8(%rsp),%esp
@@ -184,6 +199,45 @@ TEST_CASE("the stack pointer from elsewhere") {
   check({0xbc, 0, 0, 0, 1}, X86Effect::OverwritesSp);              // mov $x,%esp
   check({0x48, 0x0f, 0x44, 0xe0}, X86Effect::OverwritesSp);        // cmove %rax,%rsp
   check({0x40, 0x80, 0xe4, 0xf0}, X86Effect::OverwritesSp);        // and $0xf0,%spl
+}
+
+TEST_CASE("the stack pointer from a register that calls preserve") {
+  const auto check_from = [](std::initializer_list<int> bytes, unsigned number, int32_t operand) {
+    check(bytes, X86Effect::SpFromKept, operand);
+    check_kept(bytes, number);
+  };
+  check_from({0x48, 0x89, 0xdc}, 3, 0);                            // mov %rbx,%rsp
+  check_from({0x4c, 0x89, 0xfc}, 15, 0);                           // mov %r15,%rsp
+  check_from({0x49, 0x8d, 0x24, 0x24}, 12, 0);                     // lea (%r12),%rsp
+  check_from({0x49, 0x8d, 0x65, 0x08}, 13, 8);                     // lea 8(%r13),%rsp
+  check({0x89, 0xdc}, X86Effect::OverwritesSp);                    // mov %ebx,%esp
+  check({0x4a, 0x8d, 0x64, 0x33, 0x08}, X86Effect::OverwritesSp);  // lea 8(%rbx,%r14),%rsp
+}
+
+TEST_CASE("which of the registers that calls preserve are written") {
+  check_kept({0x5b}, 3);                           // pop %rbx
+  check_kept({0x41, 0x5f}, 15);                    // pop %r15
+  check_kept({0xb7, 0x01}, 3);                     // mov $1,%bh
+  check_kept({0x0f, 0x94, 0xc3}, 3);               // sete %bl
+  check_kept({0x48, 0x8b, 0x1c, 0x24}, 3);         // mov (%rsp),%rbx
+  check_kept({0x4c, 0x8d, 0x64, 0x24, 0x08}, 12);  // lea 8(%rsp),%r12
+  check_kept({0x49, 0xff, 0xc5}, 13);              // inc %r13
+  check_kept({0x0f, 0xa2}, 3);                     // cpuid
+  check_kept({0xc4, 0xc1, 0xf9, 0x7e, 0xc6}, 14);  // vmovq %xmm0,%r14
+  const std::vector<std::byte> exchanges[] = {
+      code_of({0x4c, 0x87, 0xe3}),              // xchg %r12,%rbx
+      code_of({0xc4, 0x62, 0xe3, 0xf6, 0xe0}),  // mulx %rax,%rbx,%r12
+  };
+  for (const auto& exchange : exchanges) {
+    const auto decoded = decode_x86(exchange);
+    REQUIRE(decoded.has_value());
+    CHECK(decoded->kept == (1u << 3 | 1u << 12));
+  }
+  check_keeps({0x53});                    // push %rbx
+  check_keeps({0x48, 0x39, 0xd8});        // cmp %rbx,%rax
+  check_keeps({0x48, 0x89, 0xd8});        // mov %rbx,%rax
+  check_keeps({0x48, 0x89, 0x1f});        // mov %rbx,(%rdi)
+  check_keeps({0xc5, 0xfd, 0x6f, 0x1f});  // vmovdqa (%rdi),%ymm3
 }
 
 TEST_CASE("the frame pointer from elsewhere") {

@@ -41,7 +41,8 @@ std::string described(const std::optional<unwind::X86Instruction>& instruction) 
   if (!instruction) return "nothing";
   return std::to_string(instruction->size_bytes) + " bytes, effect " +
          std::to_string(static_cast<int>(instruction->effect)) + " of " +
-         std::to_string(instruction->operand);
+         std::to_string(instruction->operand) + ", kept registers " +
+         std::to_string(instruction->kept);
 }
 
 void print_difference(const DisassembledInstruction& instruction) {

@@ -14,7 +14,8 @@ enum class CompactKind : uint8_t {
   CfaFarFromSp,  // CFA = stack pointer + far_cfa_bytes(); the return address is at CFA - 8
   CodeFromSp,    // as CfaFromSp, but read out of the code (rule_from_code): no more than likely
   CodeFromFp,    // as CfaFromFp, likewise
-  CodeFromKept,  // likewise from kept_register(); the return address is at CFA - 8
+  CodeFromKept,  // CFA = kept_register() + cfa_words * 8, likewise; the return address is at CFA -
+                 // 8
   LinkFromSp,    // CFA as in CfaFromSp; the return address is still in the link register
   Root,   // the return address is undefined, or the source says so: nothing called this frame
   Full,   // does not fit: ask the source for the row again and evaluate all of it
@@ -41,7 +42,8 @@ constexpr bool is_of_row(CompactKind kind) {
 
 // Offsets are counted in words of 8 bytes, which every compiler's rows are multiples of; 16 bits of
 // them reach 256 KiB either way. Frames that hold large arrays are larger; without a frame pointer
-// their CFA takes the room of the return address's place as well.
+// their CFA takes the room of the return address's place as well; CodeFromKept has its register
+// there.
 struct CompactRule {
   CompactKind kind = CompactKind::NoCfi;
   CompactFp fp = CompactFp::Same;

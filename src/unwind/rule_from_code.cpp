@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <optional>
 
 namespace sentry_prof::unwind {
@@ -12,6 +11,9 @@ namespace {
 
 constexpr int64_t kWord_bytes = 8;
 constexpr uint32_t kInstructionWork = 4;
+constexpr uint32_t kTargetsAWork = 16;
+// Twice what the longest way that was met takes. A walk may need some such rules, see kMaxWork.
+constexpr uint32_t kMaxRuleWork = 1u << 16;
 
 // Reads code in pieces.
 class CodeWindow {
@@ -104,7 +106,8 @@ class CodeReading {
 
   CompactRule run(LinkAddress pc) {
     pc_ = pc;
-    for (unsigned i = 0; i < max_instructions_; ++i) {
+    const uint32_t work_before = work_;
+    for (unsigned i = 0; i < max_instructions_ && work_ - work_before < kMaxRuleWork; ++i) {
       work_ += kInstructionWork;
       const auto instruction = decode_x86(window_.at(pc_));
       const Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
@@ -123,8 +126,7 @@ class CodeReading {
     const LinkAddress next{pc_.value + instruction.size_bytes};
     const LinkAddress target{next.value + static_cast<uint64_t>(int64_t{instruction.operand})};
     pc_ = next;
-    if (instruction.effect == X86Effect::SpFromKept) return sp_from_kept(instruction);
-    state_.overwritten |= instruction.kept;
+    state_.overwritten |= instruction.writes_kept;
     switch (instruction.effect) {
       case X86Effect::None:
         return Outcome::GoesOn;
@@ -168,12 +170,16 @@ class CodeReading {
       case X86Effect::JumpElsewhere:
         if (!is_straight_ && !tail_call_ && rule() != CompactRule{}) tail_call_ = rule();
         break;
+      case X86Effect::SpFromKept:
+        return sp_from_kept(instruction);
+      case X86Effect::CallsKernel:
+        may_return_ = true;
+        return Outcome::GoesOn;
       case X86Effect::Traps:
         return Outcome::Ends;
       case X86Effect::OverwritesSp:
         state_.sp_is_known = false;
         return Outcome::GoesOn;
-      case X86Effect::SpFromKept:
       case X86Effect::Stops:
         break;
     }
@@ -232,6 +238,8 @@ class CodeReading {
   Outcome sp_from_fp(int64_t bytes) {
     state_.sp_is_known = true;
     if (state_.fp.kind == FpValue::Kind::AtSp) {
+      if (state_.base != Base::Sp) state_.saved_at_bytes = INT64_MAX;
+      state_.base = Base::Sp;
       state_.offset_bytes = state_.fp.offset_bytes + bytes;
     } else if (state_.fp.kind == FpValue::Kind::Original) {
       state_.base = Base::Fp;
@@ -244,9 +252,13 @@ class CodeReading {
   }
 
   Outcome sp_from_kept(const X86Instruction& instruction) {
-    state_.sp_is_known = (state_.overwritten & instruction.kept) == 0;
+    if ((state_.overwritten >> instruction.kept_source & 1) != 0) {
+      state_.sp_is_known = false;
+      return Outcome::GoesOn;
+    }
+    state_.sp_is_known = true;
     state_.base = Base::Kept;
-    state_.kept_base = static_cast<unsigned>(std::countr_zero(instruction.kept));
+    state_.kept_base = instruction.kept_source;
     state_.offset_bytes = instruction.operand;
     state_.saved_at_bytes = INT64_MAX;
     // It may be told by another one.
@@ -262,7 +274,7 @@ class CodeReading {
   }
 
   Outcome jump(LinkAddress target) {
-    if (!is_new(target)) return Outcome::Ends;
+    if (!is_new(target)) return Outcome::Stops;
     pc_ = target;
     return Outcome::GoesOn;
   }
@@ -287,6 +299,7 @@ class CodeReading {
 
   // Jumped to for the first time. Only jumps can go in circles.
   bool is_new(LinkAddress target) {
+    work_ += static_cast<uint32_t>(target_count_) / kTargetsAWork;
     const auto end = targets_.begin() + static_cast<std::ptrdiff_t>(target_count_);
     if (std::find(targets_.begin(), end, target) != end) return false;
     if (target_count_ == targets_.size()) {

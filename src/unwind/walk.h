@@ -21,8 +21,9 @@ namespace sentry_prof::unwind {
 // Why a walk ended. Root is the only complete one.
 enum class WalkEnd : uint8_t {
   Root,  // the thread's outermost frame: undefined return address, one of 0 by a row or in the link
-         // register, the ELF entry point, a function entered by a return that no call made, or
-         // where no CFI is a frame pointer of 0 or the beginning of the process's stack
+         // register, the ELF entry point, a function or code that never returns, entered by a
+         // return that no call made, or where no CFI is a frame pointer of 0 or the beginning of
+         // the process's stack
   StackTruncated,   // the next word lies beyond the copied bytes, and the copy was cut
   BadMemory,        // the next word lies elsewhere outside the snapshot
   UnmappedPc,       // a pc that no executable mapping holds
@@ -70,10 +71,10 @@ inline size_t Walk::number_of(size_t index) const {
 }
 
 // What one walk may cost beyond the steps from frame to frame: bytes of CFI programs that it runs,
-// steps of expressions, instructions and pieces of code that it reads, some 2 ms. A first walk of
-// real programs takes below 20,000; the longest real CFI program has 60,755 bytes (CfiLimits). Then
-// it ends: Unsupported. A walk that had to be done again over all registers, and came less far, is
-// done a third time.
+// steps of expressions, instructions and pieces of code that it reads, some 2 to 4 ms. A first walk
+// of real programs takes below 25,000; the longest real CFI program has 60,755 bytes (CfiLimits).
+// Then it ends: Unsupported. A walk that had to be done again over all registers, and came less
+// far, is done a third time.
 inline constexpr uint32_t kMaxWork = 1u << 19;
 
 struct UnwinderStats {

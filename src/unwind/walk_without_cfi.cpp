@@ -11,7 +11,7 @@ namespace {
 // than a guess that the register holds one, or one of this stack (Go's runtime calls from one stack
 // to another with the register as it was); frames of functions that are written to be walked so are
 // small.
-constexpr uint64_t kFramePointerReach_bytes = 64u << 10;
+constexpr uint64_t kFramePointerReach_bytes = 64u << 10;  // of a kept register, too
 
 }  // namespace
 
@@ -124,8 +124,9 @@ std::optional<Step> Walker::step_by_code(CompactRule rule) {
 }
 
 std::optional<Step> Walker::step_from_kept_register(CompactRule rule) {
-  // The fast walk knows it of the leaf, the full one of callers, too, if those inside saved it.
-  if (mode_ == Mode::Fast && !cursor_.pc_is_exact) return ends(WalkEnd::UnknownRegister);
+  // `registers_` are the leaf's in the fast walk. Code that does so seldom calls, so that a full
+  // walk for its sake, which takes longer and remembers nothing, is not worth it.
+  if (mode_ == Mode::Fast && !cursor_.pc_is_exact) return std::nullopt;
   const unsigned kept = rule.kept_register();
   if (!registers_.is_known(kept)) return std::nullopt;
   rule.return_address_words = -1;
@@ -134,13 +135,15 @@ std::optional<Step> Walker::step_from_kept_register(CompactRule rule) {
 
 // The rule may be wrong (rule_from_code.h); only a return address behind a call is believed.
 std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule) {
-  const bool is_from_fp = rule.kind == CompactKind::CodeFromFp;
   const uint64_t slot = cfa + as_bytes(rule.return_address_words);
   if (slot < cursor_.sp || cfa < slot) return std::nullopt;
   uint64_t return_address = 0;
   const bool is_read = stack_.read_u64({slot}, return_address);
   // Where a frame pointer leads that far, it is none, or step_by_frame_pointer() says so.
-  if (!is_read && !is_from_fp && stack_.is_beyond_end({slot})) return ends_outside({slot});
+  const bool is_surely_stack =
+      rule.kind == CompactKind::CodeFromSp ||
+      (rule.kind == CompactKind::CodeFromKept && slot - cursor_.sp <= kFramePointerReach_bytes);
+  if (!is_read && is_surely_stack && stack_.is_beyond_end({slot})) return ends_outside({slot});
   if (!is_read || !is_behind_call(return_address)) {
     trail_.breaks();  // another word there would have led on
     return std::nullopt;

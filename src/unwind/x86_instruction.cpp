@@ -60,6 +60,13 @@ class Effects {
       case 0xa1:
       case 0xa9:
         return with(X86Effect::Pop);
+      case 0x05:
+      case 0x34:
+        return with(X86Effect::CallsKernel);
+      case 0x1e:  // rdssp
+        return is_extended_register(1, 1) ? write_to(code_.rm) : X86Instruction{};
+      case 0xae:  // rdfsbase, rdgsbase; wrfsbase and wrgsbase read
+        return is_extended_register(0, 1) ? write_to(code_.rm) : X86Instruction{};
       case 0xa2:  // cpuid
         return write_kept(kBx);
       case 0xba:  // bt, which only reads, bts, btr, btc
@@ -71,6 +78,12 @@ class Effects {
       default:
         return writes(kWritesRmOf0F, kWritesRegOf0F);
     }
+  }
+
+  // With 0xf3 and a register, an instruction of its own by the middle bits of ModR/M.
+  bool is_extended_register(unsigned first, unsigned last) const {
+    return code_.is_scalar && code_.is_register() && (code_.reg & 7) >= first &&
+           (code_.reg & 7) <= last;
   }
 
   // Of a vector register's content to a general register.
@@ -141,6 +154,8 @@ class Effects {
       case 0xcc:
       case 0xf4:
         return with(X86Effect::Traps);
+      case 0xcd:
+        return with(X86Effect::CallsKernel);
       case 0xc8:  // enter, which compilers do not make
       case 0xca:
       case 0xcb:
@@ -241,7 +256,7 @@ class Effects {
   static X86Instruction both(X86Instruction one, X86Instruction other) {
     X86Instruction result =
         one.effect == X86Effect::None || other.effect == X86Effect::OverwritesSp ? other : one;
-    result.kept = one.kept | other.kept;
+    result.writes_kept = one.writes_kept | other.writes_kept;
     return result;
   }
 
@@ -255,13 +270,13 @@ class Effects {
 
   static X86Instruction write_kept(unsigned number) {
     X86Instruction result;
-    if (is_kept(number)) result.kept = static_cast<X86KeptRegisters>(1u << number);
+    if (is_kept(number)) result.writes_kept = static_cast<X86KeptRegisters>(1u << number);
     return result;
   }
 
   static X86Instruction sp_from_kept(unsigned number, int32_t displacement) {
     X86Instruction result = with(X86Effect::SpFromKept, displacement);
-    result.kept = static_cast<X86KeptRegisters>(1u << number);
+    result.kept_source = static_cast<uint8_t>(number);
     return result;
   }
 
@@ -276,9 +291,10 @@ class Effects {
   }
 
   X86Instruction pop(unsigned number) const {
-    if (code_.moves_16_bits() || number == kSp) return with(X86Effect::OverwritesSp);
     X86Instruction result = write_kept(number);
+    const bool moves_sp_by_8 = !code_.moves_16_bits() && number != kSp;
     result.effect = number == kFp ? X86Effect::PopFp : X86Effect::Pop;
+    if (!moves_sp_by_8) result.effect = X86Effect::OverwritesSp;
     return result;
   }
 

@@ -1,6 +1,8 @@
 // An instruction of x86-64: how long it is, and what it does to the stack pointer, to the frame
 // pointer, to where the code goes on, and which other registers it writes of those that calls
-// preserve (psABI, section 3.2.1): assembly keeps the stack pointer in them. Nothing else is told.
+// preserve (psABI, section 3.2.1): assembly keeps the stack pointer in them. Nothing else is told;
+// nor is what instructions write that user code hardly has: of half precision to a general register
+// (EVEX map 5), of the kernel (sldt, lfs, mov %cr3), cmpccxadd.
 // Source: Intel SDM, volume 2, appendix A (opcode maps) and chapters 3 to 5.
 #pragma once
 
@@ -19,7 +21,7 @@ enum class X86Effect : uint8_t {
   PopFp,          // pop %rbp
   AddToSp,        // add, sub, lea x(%rsp),%rsp: `operand` bytes
   SpFromFp,       // mov %rbp,%rsp, lea x(%rbp),%rsp: %rbp + `operand`
-  SpFromKept,     // mov or lea from a kept register, the one in `kept`: that + `operand`
+  SpFromKept,     // mov or lea from `kept_source`, that + `operand`
   FpFromSp,       // mov %rsp,%rbp, lea x(%rsp),%rbp: %rsp + `operand`
   SavesFp,        // mov %rbp,x(%rsp): at %rsp + `operand`
   RestoresFp,     // mov x(%rsp),%rbp: from there
@@ -32,7 +34,8 @@ enum class X86Effect : uint8_t {
   Branch,         // there or on
   JumpByPointer,  // jmp *x(%rip): to another function, as PLT entries and tail calls do
   JumpElsewhere,  // jmp by a register or other memory: to another function, or by a table in this
-  Traps,          // nothing comes behind it: hlt, ud2, int3
+  CallsKernel,    // syscall, sysenter, int: it may not come back (rt_sigreturn)
+  Traps,          // hlt, ud2, int3: compilers put them where nothing comes behind
   Stops,          // nothing that can be told comes behind it: jmp by a table, enter
 };
 
@@ -43,8 +46,9 @@ inline constexpr X86KeptRegisters kX86KeptRegisters = 0xf008;
 struct X86Instruction {
   uint8_t size_bytes = 0;
   X86Effect effect = X86Effect::None;
-  X86KeptRegisters kept = 0;  // that it writes; of SpFromKept the one that it reads
+  X86KeptRegisters writes_kept = 0;
   int32_t operand = 0;
+  uint8_t kept_source = 0;  // of SpFromKept: the number of one of kX86KeptRegisters
 
   bool operator==(const X86Instruction&) const = default;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -125,13 +126,13 @@ unwind::X86KeptRegisters kept_register(std::string_view name) {
 X86Instruction write_to(std::string_view name) {
   if (is_sp(name)) return with(X86Effect::OverwritesSp);
   X86Instruction result = with(is_fp(name) ? X86Effect::OverwritesFp : X86Effect::None);
-  result.kept = kept_register(name);
+  result.writes_kept = kept_register(name);
   return result;
 }
 
 X86Instruction sp_from(unwind::X86KeptRegisters kept, int64_t displacement) {
   X86Instruction result = with(X86Effect::SpFromKept, displacement);
-  result.kept = kept;
+  result.kept_source = static_cast<uint8_t>(std::countr_zero(kept));
   return result;
 }
 
@@ -153,7 +154,7 @@ X86Instruction effect_of_write(const Parts& parts) {
   if (has_two && parts.operands.size() >= 2) {
     const X86Instruction first = write_to(parts.operands[parts.operands.size() - 2]);
     X86Instruction result = first.effect != X86Effect::None ? first : write_to(parts.last());
-    result.kept = first.kept | write_to(parts.last()).kept;
+    result.writes_kept = first.writes_kept | write_to(parts.last()).writes_kept;
     return result;
   }
   if (parts.mnemonic == "cpuid") return write_to("%ebx");
@@ -171,10 +172,11 @@ bool moves_16_bits(const Parts& parts) {
 X86Instruction effect_of_push_or_pop(const Parts& parts) {
   const bool is_push = parts.mnemonic.starts_with("push");
   const std::string_view name = parts.last();
-  if (moves_16_bits(parts) || (!is_push && is_sp(name))) return with(X86Effect::OverwritesSp);
-  if (name == "%rbp") return with(is_push ? X86Effect::PushFp : X86Effect::PopFp);
   X86Instruction result = is_push ? X86Instruction{} : write_to(name);
   result.effect = is_push ? X86Effect::Push : X86Effect::Pop;
+  if (name == "%rbp") result.effect = is_push ? X86Effect::PushFp : X86Effect::PopFp;
+  const bool moves_sp_by_8 = !moves_16_bits(parts) && (is_push || !is_sp(name));
+  if (!moves_sp_by_8) result.effect = X86Effect::OverwritesSp;
   return result;
 }
 
@@ -250,6 +252,8 @@ X86Instruction effect_of(const DisassembledInstruction& instruction, const Parts
   if (is("leave")) return with(X86Effect::Leave);
   if (is("enter")) return with(X86Effect::Stops);
   if (is("ret")) return effect_of_return(parts);
+  constexpr std::array<std::string_view, 3> kKernelCalls{"syscall", "sysenter", "int"};
+  if (is_one_of(mnemonic, kKernelCalls)) return with(X86Effect::CallsKernel);
   if (is_one_of(mnemonic, kTraps)) return with(X86Effect::Traps);
   if (is_one_of(mnemonic, kStops) || is("ljmp") || is("lret")) return with(X86Effect::Stops);
   if (mnemonic.starts_with('j') || mnemonic.starts_with("loop")) {

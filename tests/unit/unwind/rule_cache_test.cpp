@@ -40,6 +40,13 @@ TEST_CASE("RuleCache has no key for what does not fit, and none is zero") {
   CHECK(RuleCache::key_of(kNoImage, {0}) == RuleCache::kNoKey);
 }
 
+TEST_CASE("RuleCache keeps nothing under no key") {
+  RuleCache cache(64);
+  CHECK(cache.find(RuleCache::kNoKey) == nullptr);  // as free slots have
+  cache.insert(RuleCache::kNoKey, rule(1));
+  CHECK(cache.find(RuleCache::kNoKey) == nullptr);
+}
+
 TEST_CASE("RuleCache of one set drops the least recently used of four") {
   RuleCache cache(64);
   const auto key = [](uint64_t pc) { return RuleCache::key_of(0, {pc}); };

@@ -129,6 +129,25 @@ TEST_CASE("a stack pointer that was put into a register that calls preserve come
   CHECK(is_none(overwritten.at(0)));
   Function takes_arguments{0x48, 0x89, 0xdc, 0xc2, 0x08, 0};  // mov %rbx,%rsp; ret $8
   CHECK(is_none(takes_arguments.at(0)));
+  // A variable array of GCC's: the register is set here, and the frame pointer leads out.
+  Function sets_it{
+      0x55,                    // push %rbp
+      0x48, 0x89, 0xe5,        // mov %rsp,%rbp
+      0x41, 0x54,              // push %r12
+      0x49, 0x89, 0xe4,        // mov %rsp,%r12
+      0x48, 0x29, 0xc4,        // sub %rax,%rsp
+      0x4c, 0x89, 0xe4,        // mov %r12,%rsp
+      0x4c, 0x8b, 0x65, 0xf8,  // mov -8(%rbp),%r12
+      0xc9, 0xc3,              // leave; ret
+  };
+  CHECK(sets_it.at(0) == from_sp(1));
+  CHECK(sets_it.at(9) == saving_fp(from_fp(2), -2));
+  // push %rbp; mov %rsp,%rbp; mov %rbx,%rsp; leave; ret
+  Function left_by_fp{0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xdc, 0xc9, 0xc3};
+  CHECK(left_by_fp.at(0) == without_fp(from_sp(1)));
+  // je 3; pop %rbx; nop; 3: mov %rbx,%rsp; ret: written on the way that is read first
+  Function on_one_way{0x74, 0x02, 0x5b, 0x06, 0x48, 0x89, 0xdc, 0xc3};
+  CHECK(on_one_way.at(0).kind == CompactKind::CodeFromKept);
   Function of_another{0x48, 0x89, 0xdc, 0x5d, 0x4c, 0x89, 0xe4, 0xc3};  // ...; mov %r12,%rsp; ret
   CHECK(of_another.at(0).fp == CompactFp::Unknown);
   CHECK(of_another.at(0).kept_register() == 12);
@@ -192,7 +211,7 @@ TEST_CASE("branches are read on first, and taken where the way on ends") {
   CHECK(f.at(4) == kNeverReturns);
 }
 
-TEST_CASE("code that goes in circles is left by its exit, or never") {
+TEST_CASE("code that goes in circles is left by its exit, or not at all") {
   Function f{
       0x75, 0x03,  // 0: jne 5
       0x90,        // 2: nop
@@ -202,7 +221,7 @@ TEST_CASE("code that goes in circles is left by its exit, or never") {
   };
   CHECK(f.at(2) == from_sp(2));
   Function forever{0xeb, 0xfe};  // jmp to itself
-  CHECK(forever.at(0) == kNeverReturns);
+  CHECK(is_none(forever.at(0)));
 }
 
 TEST_CASE("a jump goes on elsewhere, one by a pointer to another function") {
@@ -238,7 +257,7 @@ TEST_CASE("a jump by a register is no tail call where branches had to be dropped
   CHECK(is_none(f.at(0)));
 }
 
-TEST_CASE("code of which all ways trap or go in circles never returns") {
+TEST_CASE("code of which all ways trap never returns") {
   Function calls_exit{
       0x31, 0xff,           // xor %edi,%edi
       0xe8, 0,    0, 0, 0,  // call
@@ -249,11 +268,15 @@ TEST_CASE("code of which all ways trap or go in circles never returns") {
   Function two_ways{
       0x74, 0x02,  // je 4
       0x0f, 0x0b,  // ud2
-      0xeb, 0xfe,  // 4: jmp 4
+      0xf4,        // 4: hlt
   };
   CHECK(two_ways.at(0) == kNeverReturns);
   Function one_returns{0x74, 0x01, 0xf4, 0xc3};  // je 3; hlt; 3: ret
   CHECK(one_returns.at(0) == from_sp(1));
+  Function one_goes_in_circles{0x74, 0x01, 0xf4, 0xeb, 0xfe};  // je 3; hlt; 3: jmp 3
+  CHECK(is_none(one_goes_in_circles.at(0)));
+  Function restorer{0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05, 0xf4};  // mov $15,%eax; syscall; hlt
+  CHECK(is_none(restorer.at(0)));
   Function one_is_not_known{0x74, 0x01, 0xf4, 0x06};  // je 3; hlt; 3: no instruction
   CHECK(is_none(one_is_not_known.at(0)));
   Function one_is_no_call{0x74, 0x01, 0xf4, 0x53, 0xff, 0xe0};  // ... 3: push %rbx; jmp *%rax
@@ -297,6 +320,24 @@ TEST_CASE("reading on has an end") {
   CHECK(is_none(rule_from_code(code, {kBegin}, work, kLimit)));
   CHECK(work < 64 * kLimit);
   CHECK(rule_from_code(code, {kBegin}, work, kLimit + 1) == from_sp(1));
+  // In more than one of the large pieces that long ways are read in.
+  constexpr uint64_t kFar = 7000;
+  FakeCode far;
+  for (uint64_t i = 0; i < kFar + 8192; ++i) far.put(kBegin + i, {0x90});
+  far.put(kBegin + kFar, {0x5b, 0xc3});  // pop %rbx; ret
+  CHECK(rule_from_code(far, {kBegin}, work, kMaxInstructionsOfFile) == from_sp(2));
+  // Near the end of what can be read each instruction is dear: 32 branches into one way there.
+  FakeCode dear;
+  constexpr int kBranches = 32, kWay = 2 * kBranches, kWayInstructions = 150;
+  for (int i = 0; i < kBranches; ++i) {
+    dear.put(kBegin + 2 * static_cast<uint64_t>(i), {0x74, kWay - 2 * (i + 1) + i});  // je
+  }
+  for (int i = 0; i < kWayInstructions; ++i)
+    dear.put(kBegin + kWay + static_cast<uint64_t>(i), {0x90});
+  dear.put(kBegin + kWay + kWayInstructions, {0xf4});
+  work = 0;
+  CHECK(is_none(rule_from_code(dear, {kBegin}, work, kMaxInstructionsOfFile)));
+  CHECK(work < 2 * (1u << 16));
 }
 
 TEST_CASE("code that goes straight to its return says the same in both readings") {

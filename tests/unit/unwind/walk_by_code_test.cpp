@@ -117,13 +117,21 @@ TEST_CASE("a leaf that keeps its stack pointer in another register is left by it
   CHECK(pcs(w.walk(w.registers(kLeaf, std::nullopt), w.stack)) == Pcs{kLeaf});
 }
 
-TEST_CASE("a caller that does is left by what the frames inside of it saved") {
+TEST_CASE("the register of the leaf is not its caller's") {
   RealignedStack w;
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+  CHECK(pcs(w.walk(w.registers(0x2010, 0x7020), w.stack)) == Pcs{0x2010, kLeaf});
+  // Whose own is known where a walk needs all of them.
   w.cfi.add(0x2000, 0x2100, saving(row_with_cfa(kRsp, 16), kRbx, -16));
-  const Walk walk = w.walk(w.registers(0x2010, 5), w.stack);
-  CHECK(pcs(walk) == Pcs{0x2010, kLeaf, kRoot});
-  CHECK(end_of(walk) == "root");
-  CHECK(w.unwinder.stats().restarts == 1);
+  w.cfi.add(0x4000, 0x4100, row_with_cfa(kRbx, 16));
+  const Walk whole = w.walk(w.registers(0x2010, 5), w.stack);
+  CHECK(pcs(whole) == Pcs{0x2010, kLeaf});
+}
+
+TEST_CASE("a leaf's register that leads far beyond the copy is no stack pointer") {
+  RealignedStack w;
+  CHECK(end_of(w.walk(w.registers(kLeaf, 0x7100), w.stack)) == "stack_truncated");
+  CHECK(end_of(w.walk(w.registers(kLeaf, 0x7100000), w.stack)) == "no_unwind_info");
 }
 
 TEST_CASE("callers without unwind information are read on from where they are returned to") {
@@ -279,6 +287,10 @@ TEST_CASE("code that never returns is the root where no call stands before it") 
   CHECK(pcs(whole) == Pcs{0x2010, 0x5ffa});
   CHECK(end_of(walk(0x2010, 0x5fff)) == "no_unwind_info");  // behind the call: it was called
   CHECK(end_of(walk(0x5ffa, 0)) == "no_unwind_info");       // the leaf itself may have been
+  const FakeStack stack(0x7000, {0, 0, /*0x7010*/ 5, at(0x5ffa), 0, 0});
+  const Walk by_fp = w.walk(registers_at(at(0x5a00), 0x7000, 0x7010), stack);
+  CHECK(end_of(by_fp) == "no_unwind_info");  // any pointer to code may stand there
+  CHECK(pcs(by_fp) == Pcs{0x5a00, 0x5ffa});
 }
 
 TEST_CASE("a pointer to a function where a frame pointer leads is no root") {

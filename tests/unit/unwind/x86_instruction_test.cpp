@@ -51,21 +51,13 @@ void check(std::initializer_list<int> bytes, X86Effect effect, int32_t operand =
   }
 }
 
-// It names this register, and none beside it, of those that calls preserve.
-void check_kept(std::initializer_list<int> bytes, unsigned number) {
+// Of the registers that calls preserve.
+void check_writes(std::initializer_list<int> bytes, X86KeptRegisters kept) {
   const Code code = code_of(bytes);
   INFO(hex(code));
   const auto instruction = decode_x86(code);
   REQUIRE(instruction.has_value());
-  CHECK(instruction->kept == 1u << number);
-}
-
-void check_keeps(std::initializer_list<int> bytes) {
-  const Code code = code_of(bytes);
-  INFO(hex(code));
-  const auto instruction = decode_x86(code);
-  REQUIRE(instruction.has_value());
-  CHECK(instruction->kept == 0);
+  CHECK(instruction->writes_kept == kept);
 }
 
 void check_has_no_effect(std::initializer_list<int> bytes) { check(bytes, X86Effect::None); }
@@ -202,9 +194,10 @@ TEST_CASE("the stack pointer from elsewhere") {
 }
 
 TEST_CASE("the stack pointer from a register that calls preserve") {
-  const auto check_from = [](std::initializer_list<int> bytes, unsigned number, int32_t operand) {
+  const auto check_from = [](std::initializer_list<int> bytes, int number, int32_t operand) {
     check(bytes, X86Effect::SpFromKept, operand);
-    check_kept(bytes, number);
+    check_writes(bytes, 0);
+    CHECK(int{decode_x86(code_of(bytes))->kept_source} == number);
   };
   check_from({0x48, 0x89, 0xdc}, 3, 0);                            // mov %rbx,%rsp
   check_from({0x4c, 0x89, 0xfc}, 15, 0);                           // mov %r15,%rsp
@@ -215,29 +208,34 @@ TEST_CASE("the stack pointer from a register that calls preserve") {
 }
 
 TEST_CASE("which of the registers that calls preserve are written") {
-  check_kept({0x5b}, 3);                           // pop %rbx
-  check_kept({0x41, 0x5f}, 15);                    // pop %r15
-  check_kept({0xb7, 0x01}, 3);                     // mov $1,%bh
-  check_kept({0x0f, 0x94, 0xc3}, 3);               // sete %bl
-  check_kept({0x48, 0x8b, 0x1c, 0x24}, 3);         // mov (%rsp),%rbx
-  check_kept({0x4c, 0x8d, 0x64, 0x24, 0x08}, 12);  // lea 8(%rsp),%r12
-  check_kept({0x49, 0xff, 0xc5}, 13);              // inc %r13
-  check_kept({0x0f, 0xa2}, 3);                     // cpuid
-  check_kept({0xc4, 0xc1, 0xf9, 0x7e, 0xc6}, 14);  // vmovq %xmm0,%r14
-  const std::vector<std::byte> exchanges[] = {
-      code_of({0x4c, 0x87, 0xe3}),              // xchg %r12,%rbx
-      code_of({0xc4, 0x62, 0xe3, 0xf6, 0xe0}),  // mulx %rax,%rbx,%r12
-  };
-  for (const auto& exchange : exchanges) {
-    const auto decoded = decode_x86(exchange);
-    REQUIRE(decoded.has_value());
-    CHECK(decoded->kept == (1u << 3 | 1u << 12));
-  }
-  check_keeps({0x53});                    // push %rbx
-  check_keeps({0x48, 0x39, 0xd8});        // cmp %rbx,%rax
-  check_keeps({0x48, 0x89, 0xd8});        // mov %rbx,%rax
-  check_keeps({0x48, 0x89, 0x1f});        // mov %rbx,(%rdi)
-  check_keeps({0xc5, 0xfd, 0x6f, 0x1f});  // vmovdqa (%rdi),%ymm3
+  constexpr X86KeptRegisters kBx = 1u << 3, k12 = 1u << 12;
+  check_writes({0x5b}, kBx);                                // pop %rbx
+  check_writes({0x66, 0x5b}, kBx);                          // pop %bx
+  check_writes({0x41, 0x5f}, 1u << 15);                     // pop %r15
+  check_writes({0xb7, 0x01}, kBx);                          // mov $1,%bh
+  check_writes({0x0f, 0x94, 0xc3}, kBx);                    // sete %bl
+  check_writes({0x48, 0x8b, 0x1c, 0x24}, kBx);              // mov (%rsp),%rbx
+  check_writes({0x4c, 0x8d, 0x64, 0x24, 0x08}, k12);        // lea 8(%rsp),%r12
+  check_writes({0x49, 0xff, 0xc5}, 1u << 13);               // inc %r13
+  check_writes({0x48, 0x0f, 0x44, 0xd8}, kBx);              // cmove %rax,%rbx
+  check_writes({0x0f, 0xa2}, kBx);                          // cpuid
+  check_writes({0xf3, 0x48, 0x0f, 0xae, 0xc3}, kBx);        // rdfsbase %rbx
+  check_writes({0xf3, 0x48, 0x0f, 0x1e, 0xcb}, kBx);        // rdsspq %rbx
+  check_writes({0xc4, 0xc1, 0xf9, 0x7e, 0xc6}, 1u << 14);   // vmovq %xmm0,%r14
+  check_writes({0x4c, 0x87, 0xe3}, kBx | k12);              // xchg %r12,%rbx
+  check_writes({0xc4, 0x62, 0xe3, 0xf6, 0xe0}, kBx | k12);  // mulx %rax,%rbx,%r12
+  check_writes({0x53}, 0);                                  // push %rbx
+  check_writes({0x48, 0x39, 0xd8}, 0);                      // cmp %rbx,%rax
+  check_writes({0x48, 0x89, 0xd8}, 0);                      // mov %rbx,%rax
+  check_writes({0x48, 0x89, 0x1f}, 0);                      // mov %rbx,(%rdi)
+  check_writes({0xf3, 0x48, 0x0f, 0xae, 0xd3}, 0);          // wrfsbase %rbx
+  check_writes({0xc5, 0xfd, 0x6f, 0x1f}, 0);                // vmovdqa (%rdi),%ymm3
+}
+
+TEST_CASE("calls of the kernel") {
+  check({0x0f, 0x05}, X86Effect::CallsKernel);  // syscall
+  check({0x0f, 0x34}, X86Effect::CallsKernel);  // sysenter
+  check({0xcd, 0x80}, X86Effect::CallsKernel);  // int $0x80
 }
 
 TEST_CASE("the frame pointer from elsewhere") {
@@ -386,8 +384,6 @@ TEST_CASE("calls go on behind themselves") {
   check_has_no_effect({0x66, 0x48, 0xff, 0x15, 0, 1, 0, 0});
   check_has_no_effect({0xff, 0x54, 0x24, 0x08});              // *8(%rsp)
   check_has_no_effect({0x42, 0xff, 0x94, 0xe3, 0, 1, 0, 0});  // *0x100(%rbx,%r12,8)
-  check_has_no_effect({0x0f, 0x05});                          // syscall
-  check_has_no_effect({0xcd, 0x80});                          // int $0x80
 }
 
 TEST_CASE("instructions that nothing comes behind") {

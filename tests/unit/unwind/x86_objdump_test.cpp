@@ -42,7 +42,8 @@ std::string described(const std::optional<unwind::X86Instruction>& instruction) 
   return std::to_string(instruction->size_bytes) + " bytes, effect " +
          std::to_string(static_cast<int>(instruction->effect)) + " of " +
          std::to_string(instruction->operand) + ", kept registers " +
-         std::to_string(instruction->kept);
+         std::to_string(instruction->writes_kept) + " from " +
+         std::to_string(instruction->kept_source);
 }
 
 void print_difference(const DisassembledInstruction& instruction) {

@@ -14,8 +14,7 @@ enum class CompactKind : uint8_t {
   CfaFarFromSp,  // CFA = stack pointer + far_cfa_bytes(); the return address is at CFA - 8
   CodeFromSp,    // as CfaFromSp, but read out of the code (rule_from_code): no more than likely
   CodeFromFp,    // as CfaFromFp, likewise
-  CodeFromKept,  // CFA = kept_register() + cfa_words * 8, likewise; the return address is at CFA -
-                 // 8
+  CodeFromKept,  // likewise, CFA = kept_register() + cfa_words * 8; return address at CFA - 8
   LinkFromSp,    // CFA as in CfaFromSp; the return address is still in the link register
   Root,   // the return address is undefined, or the source says so: nothing called this frame
   Full,   // does not fit: ask the source for the row again and evaluate all of it

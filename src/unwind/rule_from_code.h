@@ -14,9 +14,8 @@ namespace sentry_prof::unwind {
 // byte; NoCfi if none could be found: no return within `max_instructions`, code that cannot be
 // read, a stack pointer that comes from elsewhere. It holds as far as the compiler's code is as
 // compilers make it: a call that does not return may be followed by another function, so what the
-// rule leads to has to be looked at (Walker::step_by_code). RootBehindNoCall if all ways from `pc`
-// were read, and each ends in an instruction that traps. `work` grows by what it
-// cost.
+// rule leads to has to be looked at (Walker::step_by_code_to). RootBehindNoCall if all ways from
+// `pc` were read, and each ends in an instruction that traps. `work` grows by what it cost.
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
                            unsigned max_instructions);
 

@@ -64,9 +64,9 @@ class Effects {
       case 0x34:
         return with(X86Effect::CallsKernel);
       case 0x1e:  // rdssp
-        return is_extended_register(1, 1) ? write_to(code_.rm) : X86Instruction{};
+        return has_f3_and_register(1, 1) ? write_to(code_.rm) : X86Instruction{};
       case 0xae:  // rdfsbase, rdgsbase; wrfsbase and wrgsbase read
-        return is_extended_register(0, 1) ? write_to(code_.rm) : X86Instruction{};
+        return has_f3_and_register(0, 1) ? write_to(code_.rm) : X86Instruction{};
       case 0xa2:  // cpuid
         return write_kept(kBx);
       case 0xba:  // bt, which only reads, bts, btr, btc
@@ -80,8 +80,8 @@ class Effects {
     }
   }
 
-  // With 0xf3 and a register, an instruction of its own by the middle bits of ModR/M.
-  bool is_extended_register(unsigned first, unsigned last) const {
+  // With them it is another instruction, told by the middle bits of ModR/M, `first` to `last`.
+  bool has_f3_and_register(unsigned first, unsigned last) const {
     return code_.is_scalar && code_.is_register() && (code_.reg & 7) >= first &&
            (code_.reg & 7) <= last;
   }

@@ -153,8 +153,9 @@ X86Instruction effect_of_write(const Parts& parts) {
       is_one_of(parts.mnemonic, std::array<std::string_view, 3>{"xchg", "xadd", "mulx"});
   if (has_two && parts.operands.size() >= 2) {
     const X86Instruction first = write_to(parts.operands[parts.operands.size() - 2]);
-    X86Instruction result = first.effect != X86Effect::None ? first : write_to(parts.last());
-    result.writes_kept = first.writes_kept | write_to(parts.last()).writes_kept;
+    const X86Instruction last = write_to(parts.last());
+    X86Instruction result = first.effect != X86Effect::None ? first : last;
+    result.writes_kept = first.writes_kept | last.writes_kept;
     return result;
   }
   if (parts.mnemonic == "cpuid") return write_to("%ebx");

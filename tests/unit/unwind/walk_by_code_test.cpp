@@ -121,11 +121,17 @@ TEST_CASE("the register of the leaf is not its caller's") {
   RealignedStack w;
   w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
   CHECK(pcs(w.walk(w.registers(0x2010, 0x7020), w.stack)) == Pcs{0x2010, kLeaf});
-  // Whose own is known where a walk needs all of them.
+}
+
+TEST_CASE("a walk over all registers leaves a caller by what the frames inside of it saved") {
+  RealignedStack w;
   w.cfi.add(0x2000, 0x2100, saving(row_with_cfa(kRsp, 16), kRbx, -16));
-  w.cfi.add(0x4000, 0x4100, row_with_cfa(kRbx, 16));
-  const Walk whole = w.walk(w.registers(0x2010, 5), w.stack);
-  CHECK(pcs(whole) == Pcs{0x2010, kLeaf});
+  Registers registers = w.registers(0x2010, 5);
+  registers.forget(kRbp);  // for want of which the first walk ends
+  const Walk walk = w.walk(registers, w.stack);
+  CHECK(pcs(walk) == Pcs{0x2010, kLeaf, kRoot});
+  CHECK(end_of(walk) == "root");
+  CHECK(w.unwinder.stats().restarts == 1);
 }
 
 TEST_CASE("a leaf's register that leads far beyond the copy is no stack pointer") {

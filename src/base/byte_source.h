@@ -1,12 +1,12 @@
 // Random access to the bytes of a file that nobody promises to keep as it is.
 #pragma once
 
+#include "base/byte_reader.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "base/byte_reader.h"
 
 namespace sentry_prof {
 
@@ -15,8 +15,14 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual uint64_t size_bytes() const = 0;
-  // Fills all of `out` from `offset`, or returns false (past the end, truncated meanwhile, I/O error).
+  // Fills all of `out` from `offset`, or returns false (past the end, truncated meanwhile, I/O
+  // error).
   [[nodiscard]] virtual bool read_at(uint64_t offset, std::span<std::byte> out) const = 0;
+  // Told before [offset, offset + size_bytes) is read in pieces, if at all: a source on a disk
+  // starts to fetch it. False: a read is dear, whatever its size; read all at once.
+  virtual bool will_be_read_in_pieces(uint64_t /*offset*/, uint64_t /*size_bytes*/) const {
+    return false;
+  }
   // Whether a read failed because nobody answered in time: the file opened anew may be read.
   virtual bool was_silent() const { return false; }
 };

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint32_t kLengthOf64BitFormat = 0xffff'ffff;  // DWARF 5, section 7.4
 constexpr uint32_t kFirstReservedLength = 0xffff'fff0;
+constexpr uint64_t kMaxLengthAndIdBytes = 4 + 8 + 8;
 
 // .eh_frame's CIE pointer counts backwards from its own field, and zero marks a CIE. It has four
 // bytes also in the 64-bit format (LSB 5.0, table 10-5), unlike that of .debug_frame.
@@ -31,13 +32,17 @@ ByteReader FrameSection::reader(uint64_t begin, uint64_t end) const {
   const auto size = static_cast<size_t>(std::min<uint64_t>(end, bytes.size()));
   ByteReader result(bytes.first(size), order);
   result.seek(begin);
+  if (in_file != nullptr && result.ok() && !in_file->bring(begin, size)) result.set_failed();
   return result;
 }
 
 uint64_t Entry::head_end() const { return body + std::min(CfiLimits::kHeadBytes, end - body); }
 
 CfiStatus read_entry(const FrameSection& section, uint64_t offset, Entry& entry) {
-  ByteReader reader = section.reader(offset, section.bytes.size());
+  const uint64_t size = section.bytes.size();
+  if (offset > size) return CfiStatus::Malformed;
+  ByteReader reader =
+      section.reader(offset, offset + std::min(kMaxLengthAndIdBytes, size - offset));
   uint64_t length = reader.u32();
   const bool is_64_bit_format = length == kLengthOf64BitFormat;
   if (is_64_bit_format) {
@@ -45,7 +50,7 @@ CfiStatus read_entry(const FrameSection& section, uint64_t offset, Entry& entry)
   } else if (length >= kFirstReservedLength) {
     return CfiStatus::Malformed;
   }
-  if (!reader.ok() || length > reader.remaining()) return CfiStatus::Malformed;
+  if (!reader.ok() || length > size - reader.position()) return CfiStatus::Malformed;
   entry = {EntryKind::Empty, offset, reader.position(), reader.position() + length, 0};
   const unsigned id_bytes = is_64_bit_format && !section.is_eh_frame ? 8 : 4;
   if (length < id_bytes) return CfiStatus::Ok;

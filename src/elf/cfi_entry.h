@@ -5,6 +5,7 @@
 #include "base/address.h"
 #include "base/byte_reader.h"
 #include "elf/cfi_pointer.h"
+#include "elf/section_in_file.h"
 
 #include <bit>
 #include <cstdint>
@@ -28,14 +29,16 @@ struct CfiLimits {
 
 // A section of call frame information, and what is needed to read it. Offsets count from its start.
 struct FrameSection {
-  Bytes bytes;  // owned by someone who outlives this
+  Bytes bytes;                             // owned by someone who outlives this
+  const SectionInFile* in_file = nullptr;  // whose bytes these are; null: all have their values
   LinkAddress address;
   std::endian order = std::endian::little;
   uint8_t address_size_bytes = 8;  // of the ELF class; a CIE of version 4 states its own
   bool is_eh_frame = true;
   std::optional<uint64_t> text;  // base of DW_EH_PE_textrel
 
-  // A reader for [begin, end) whose positions are section offsets.
+  // A reader for [begin, end) whose positions are section offsets; one that has failed where the
+  // file cannot be read.
   ByteReader reader(uint64_t begin, uint64_t end) const;
 };
 

@@ -1,4 +1,4 @@
-// Copies the sections with call frame information out of a file.
+// Copies the sections with call frame information out of a file, or leaves them there.
 #include "base/checked.h"
 #include "elf/cfi_search_table.h"
 #include "elf/cfi_table.h"
@@ -43,8 +43,10 @@ uint64_t length_of_chain(const FrameSection& section, bool ends_at_terminator) {
 
 class SectionReader {
  public:
-  SectionReader(const ByteSource& file, const Layout& layout, uint64_t max_bytes)
-      : file_(file), layout_(layout), bytes_left_(max_bytes) {
+  // `shared` is the file where sections may be left in it, else null.
+  SectionReader(const ByteSource& file, std::shared_ptr<const ByteSource> shared,
+                const Layout& layout, uint64_t max_bytes)
+      : file_(file), shared_(std::move(shared)), layout_(layout), bytes_left_(max_bytes) {
     result_.is_64_bit = layout.is_64_bit;
     result_.order = layout.order;
     result_.entry = layout.entry;
@@ -63,12 +65,12 @@ class SectionReader {
   Result<CfiSections> run() {
     auto table = put(result_.eh_frame_hdr, copy_if_there(layout_.eh_frame_hdr, ".eh_frame_hdr"));
     auto frames = put(result_.eh_frame,
-                      layout_.eh_frame ? copy(*layout_.eh_frame, ".eh_frame") : find_eh_frame());
+                      layout_.eh_frame ? leave_or_copy(*layout_.eh_frame) : find_eh_frame());
     if (!frames) return tl::unexpected(std::move(frames.error()));
     auto debug = put(result_.debug_frame, copy_if_there(layout_.debug_frame, ".debug_frame"));
     const Result<void>& failed = table ? debug : table;
     if (failed) return std::move(result_);
-    if (result_.eh_frame.bytes.empty()) return tl::unexpected(failed.error());
+    if (result_.eh_frame.empty()) return tl::unexpected(failed.error());
     result_.problem = failed.error().message;
     return std::move(result_);
   }
@@ -76,14 +78,14 @@ class SectionReader {
  private:
   Result<void> put(CfiSection& place, Result<CfiSection> section) {
     if (!section) return tl::unexpected(std::move(section.error()));
-    bytes_left_ -= section->bytes.size();
+    bytes_left_ -= section->bytes_in_memory().size();
     place = std::move(*section);
     return {};
   }
 
   uint64_t size_limit() const { return std::min(kMaxSectionBytes, bytes_left_); }
 
-  Result<CfiSection> copy(const Section& section, const char* name) const {
+  Result<void> check(const Section& section, const char* name) const {
     if (section.size_bytes > size_limit()) {
       return fail(ErrorCode::LimitExceeded,
                   fmt::format("{} is larger than {} bytes, which are all that is left for it", name,
@@ -92,6 +94,24 @@ class SectionReader {
     if (!range_fits(section.file_offset, section.size_bytes, file_.size_bytes())) {
       return fail(ErrorCode::Malformed, std::string(name) + " reaches past the end of the file");
     }
+    return {};
+  }
+
+  Result<CfiSection> leave_or_copy(const Section& section) const {
+    constexpr const char* kName = ".eh_frame";
+    const bool may_be_left =
+        shared_ != nullptr && check(section, kName) &&
+        shared_->will_be_read_in_pieces(section.file_offset, section.size_bytes);
+    if (!may_be_left) return copy(section, kName);
+    CfiSection result;
+    result.address = section.address;
+    result.in_file =
+        std::make_shared<SectionInFile>(shared_, section.file_offset, section.size_bytes);
+    return result;
+  }
+
+  Result<CfiSection> copy(const Section& section, const char* name) const {
+    if (auto ok = check(section, name); !ok) return tl::unexpected(std::move(ok.error()));
     CfiSection result;
     result.address = section.address;
     result.bytes.resize(static_cast<size_t>(section.size_bytes));
@@ -108,7 +128,7 @@ class SectionReader {
   Result<CfiSection> unpack(const PackedSection& packed, Expansion& expansion) const {
     auto bytes = unpack_section(file_, layout_, packed, expansion);
     if (!bytes) return tl::unexpected(std::move(bytes.error()));
-    return CfiSection{packed.section.address, std::move(*bytes)};
+    return CfiSection{packed.section.address, std::move(*bytes), nullptr};
   }
 
   // For files without section headers: .eh_frame_hdr says where .eh_frame begins, not where it
@@ -159,6 +179,7 @@ class SectionReader {
   }
 
   const ByteSource& file_;
+  std::shared_ptr<const ByteSource> shared_;
   const Layout& layout_;
   uint64_t bytes_left_;
   CfiSections result_;
@@ -168,12 +189,17 @@ class SectionReader {
 
 Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout,
                                       uint64_t max_bytes) {
-  return SectionReader(file, layout, max_bytes).run();
+  return SectionReader(file, nullptr, layout, max_bytes).run();
+}
+
+Result<CfiSections> open_cfi_sections(const std::shared_ptr<const ByteSource>& file,
+                                      const Layout& layout, uint64_t max_bytes) {
+  return SectionReader(*file, file, layout, max_bytes).run();
 }
 
 Result<CfiSections> read_debug_frame(const ByteSource& file, const Layout& layout,
                                      Expansion& expansion) {
-  return SectionReader(file, layout, expansion.max_bytes).run_for_debug_frame(expansion);
+  return SectionReader(file, nullptr, layout, expansion.max_bytes).run_for_debug_frame(expansion);
 }
 
 }  // namespace sentry_prof::elf

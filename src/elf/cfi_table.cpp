@@ -75,9 +75,14 @@ void CfiTable::for_each_fde(
 
 uint64_t CfiTable::memory_bytes() const {
   const CfiSections& sections = *impl_->sections;
-  return sizeof(Impl) + sizeof(CfiSections) + sections.eh_frame.bytes.capacity() +
+  return sizeof(Impl) + sizeof(CfiSections) + sections.eh_frame.bytes_in_memory().size() +
          sections.eh_frame_hdr.bytes.capacity() + sections.debug_frame.bytes.capacity() +
          impl_->eh_frame.memory_bytes() + impl_->debug_frame.memory_bytes();
+}
+
+bool CfiTable::has_unreadable_bytes() const {
+  const auto& in_file = impl_->sections->eh_frame.in_file;
+  return in_file != nullptr && in_file->has_unreadable_blocks();
 }
 
 }  // namespace sentry_prof::elf

@@ -6,6 +6,7 @@
 #include "base/byte_source.h"
 #include "elf/layout.h"
 #include "elf/packed_section.h"
+#include "elf/section_in_file.h"
 #include "sentry_prof/result.h"
 #include "unwind/registers.h"
 #include "unwind/row.h"
@@ -18,17 +19,21 @@
 
 namespace sentry_prof::elf {
 
-// One section, copied once; nothing is ever read again from the file.
+// One section: copied, or left in its file. No byte is ever read twice from the file.
 struct CfiSection {
   LinkAddress address;
-  std::vector<std::byte> bytes;
+  std::vector<std::byte> bytes;                    // empty if `in_file` is there
+  std::shared_ptr<const SectionInFile> in_file{};  // null: copied
+
+  Bytes bytes_in_memory() const { return in_file ? in_file->bytes() : Bytes(bytes); }
+  bool empty() const { return bytes_in_memory().empty(); }
 };
 
 struct CfiSections {
   bool is_64_bit = true;
   std::endian order = std::endian::little;
   LinkAddress entry;    // e_entry: an address right behind it without CFI is RowStatus::Root
-  CfiSection eh_frame;  // empty bytes: absent
+  CfiSection eh_frame;  // empty: absent
   CfiSection eh_frame_hdr;
   CfiSection debug_frame;
   LinkAddress text;  // base for DW_EH_PE_textrel; zero if unknown
@@ -43,6 +48,11 @@ struct CfiSections {
 // or all of them together of more than `max_bytes`.
 Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout,
                                       uint64_t max_bytes = UINT64_MAX);
+
+// The same, but .eh_frame is left in the file, where that can be read in pieces. `max_bytes` bounds
+// its size as if it were copied. Null is not allowed.
+Result<CfiSections> open_cfi_sections(const std::shared_ptr<const ByteSource>& file,
+                                      const Layout& layout, uint64_t max_bytes = UINT64_MAX);
 
 // Of a debug file, or what an image has beside .eh_frame: .debug_frame alone, stored plain or
 // compressed, and no entry point; within `expansion`, which a plain one does not spend of. Empty if
@@ -64,6 +74,7 @@ class CfiTable final : public unwind::CfiSource {
   // .eh_frame first, then .debug_frame. Found; NoCfi: no FDE that can be read covers `pc`; Root: no
   // row in either, but at most 63 bytes behind the entry point; Malformed or Unsupported: what
   // covers `pc` cannot be used, or no FDE is known to and the section cannot be read to its end.
+  // Malformed also where the file cannot be read any more.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
 
   // Where functions begin, by what is indexed now: for another thread, also while this table goes
@@ -74,7 +85,11 @@ class CfiTable final : public unwind::CfiSource {
   // that cover nothing have begin == end.
   void for_each_fde(const std::function<void(LinkAddress begin, LinkAddress end)>& visit) const;
 
-  uint64_t memory_bytes() const;  // what this table holds: sections and index
+  // What this table holds: sections and index, those left in the file as if all were read.
+  uint64_t memory_bytes() const;
+
+  // Whether a section that was left in the file could not be read when it was needed.
+  bool has_unreadable_bytes() const;
 
  private:
   struct Impl;

@@ -1,4 +1,4 @@
-// A copied section as the readers of call frame information see it.
+// A section as the readers of call frame information see it.
 #pragma once
 
 #include "elf/cfi_entry.h"
@@ -10,7 +10,8 @@ namespace sentry_prof::elf {
 inline FrameSection frame_section(const CfiSections& sections, const CfiSection& section,
                                   bool is_eh_frame = true) {
   FrameSection result;
-  result.bytes = section.bytes;
+  result.bytes = section.bytes_in_memory();
+  result.in_file = section.in_file.get();
   result.address = section.address;
   result.order = sections.order;
   result.address_size_bytes = sections.is_64_bit ? 8 : 4;

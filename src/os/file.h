@@ -22,6 +22,7 @@ class FileByteSource final : public ByteSource {
   static Result<std::shared_ptr<const FileByteSource>> open(const std::string& path);
   uint64_t size_bytes() const override { return size_bytes_; }
   [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override;
+  bool will_be_read_in_pieces(uint64_t offset, uint64_t size_bytes) const override;
   int fd() const { return fd_.get(); }
   // When its bytes were changed last.
   uint64_t modified_unix_ns() const;

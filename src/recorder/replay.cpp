@@ -27,6 +27,7 @@ class ReplayedFile final : public ByteSource {
     }
     return true;
   }
+  bool will_be_read_in_pieces(uint64_t, uint64_t) const override { return true; }
 
  private:
   const RawFile& file_;

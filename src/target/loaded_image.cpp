@@ -55,7 +55,11 @@ unwind::RowStatus LoadedImage::own_row_at(LinkAddress pc, unwind::Row& row) cons
   if (go_functions_ == nullptr && cfi_ == nullptr) return unwind::RowStatus::NoCfi;
   unwind::RowStatus status = unwind::RowStatus::NoCfi;
   if (go_functions_ != nullptr) status = go_functions_->row_at(pc, row);
-  if (status == unwind::RowStatus::NoCfi && cfi_ != nullptr) status = cfi_->row_at(pc, row);
+  if (status == unwind::RowStatus::NoCfi && cfi_ != nullptr) {
+    status = cfi_->row_at(pc, row);
+    const bool is_new = cfi_error_.empty() && cfi_->has_unreadable_bytes();
+    if (is_new) cfi_error_ = ".eh_frame cannot be read from the file any more";
+  }
   return pay_for_cfi() ? status : unwind::RowStatus::NoCfi;
 }
 
@@ -104,7 +108,7 @@ void LoadedImage::load_cfi() const {
     return;
   }
   load_go_functions();
-  auto sections = elf::read_cfi_sections(*file_, layout_, cfi_budget_->bytes_left - tables_bytes());
+  auto sections = elf::open_cfi_sections(file_, layout_, cfi_budget_->bytes_left - tables_bytes());
   if (!sections) {
     cfi_error_ = std::move(sections.error().message);
     return;

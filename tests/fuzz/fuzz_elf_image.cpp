@@ -6,6 +6,7 @@
 #include "elf/layout.h"
 #include "elf/packed_section.h"
 #include "elf/signal_return.h"
+#include "support/piecewise_source.h"
 #include "symbols/symbol_names.h"
 
 #include <algorithm>
@@ -111,6 +112,25 @@ void check_go_functions(const ByteSource& file, const elf::Layout& layout,
   }
 }
 
+// What is left in the file gives the same rows as what was copied.
+void check_rows(Bytes bytes, const elf::Layout& layout, const std::vector<LinkAddress>& addresses) {
+  const auto file =
+      std::make_shared<test::PiecewiseSource>(std::vector<std::byte>(bytes.begin(), bytes.end()));
+  auto copied = elf::read_cfi_sections(*file, layout);
+  auto left = elf::open_cfi_sections(file, layout);
+  require(copied.has_value() == left.has_value());
+  if (!copied) return;
+  const elf::CfiTable table(std::move(*copied));
+  const elf::CfiTable table_in_file(std::move(*left));
+  for (const LinkAddress address : addresses) {
+    unwind::Row row, row_in_file;
+    const unwind::RowStatus status = table.row_at(address, row);
+    require(table_in_file.row_at(address, row_in_file) == status);
+    if (status != unwind::RowStatus::Found) continue;
+    require(row.begin == row_in_file.begin && row.cfa_offset == row_in_file.cfa_offset);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -130,11 +150,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto& name : symbols::names_at(file, *layout, addresses)) {
     require(!name || (!name->empty() && name->size() <= 4096));
   }
-  if (auto sections = elf::read_cfi_sections(file, *layout)) {
-    const elf::CfiTable table(std::move(*sections));
-    unwind::Row row;
-    for (LinkAddress address : addresses) table.row_at(address, row);
-  }
+  check_rows(bytes, *layout, addresses);
   check_debug_data(file, *layout);
   return 0;
 }

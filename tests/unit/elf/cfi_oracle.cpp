@@ -4,6 +4,7 @@
 #include "elf/cfi_table.h"
 #include "elf/go_function_table.h"
 #include "elf/layout.h"
+#include "support/piecewise_source.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -319,10 +320,10 @@ std::vector<std::byte> read_whole(const std::string& path) {
 }
 
 Result<elf::CfiSections> sections_of(const std::string& path, OracleSection section) {
-  const MemoryByteSource file(read_whole(path));
-  const Result<elf::Layout> layout = elf::read_layout(file);
+  const auto file = std::make_shared<test::PiecewiseSource>(read_whole(path));
+  const Result<elf::Layout> layout = elf::read_layout(*file);
   if (!layout) return tl::unexpected(layout.error());
-  Result<elf::CfiSections> sections = elf::read_cfi_sections(file, *layout);
+  Result<elf::CfiSections> sections = elf::open_cfi_sections(file, *layout);
   if (!sections) return sections;
   if (section == OracleSection::EhFrame) {
     sections->debug_frame = {};

@@ -2,7 +2,6 @@
 
 #include "base/hex.h"
 #include "support/catch2.h"
-#include "support/go_table_builder.h"
 #include "unit/target/fake_opener.h"
 
 #include <algorithm>
@@ -393,52 +392,6 @@ TEST_CASE("ImageStore gives unwind information back whose index it cannot keep")
     CHECK(image->row_at({0x3000}, row) == unwind::RowStatus::NoCfi);
     CHECK(image->cfi_error().starts_with("its index is larger"));
   }
-}
-
-namespace {
-
-// A Go program whose functions, of one byte each, begin at link address 0x1000.
-struct GoImage {
-  explicit GoImage(uint64_t budget_bytes, size_t functions = 0x40)
-      : file(std::make_shared<MemoryByteSource>(
-            go_image(go_table(std::vector<GoFunction>(functions, {"f", 1, 0, {{1, 8}}}))))),
-        budget(std::make_shared<target::CfiBudget>(target::CfiBudget{.bytes_left = budget_bytes})),
-        image(0, "/bin/go", file, elf::read_layout(*file).value(), {}, {}, budget) {}
-
-  unwind::RowStatus at(uint64_t pc) {
-    unwind::Row row;
-    return image.row_at({pc}, row);
-  }
-
-  std::shared_ptr<const MemoryByteSource> file;
-  std::shared_ptr<target::CfiBudget> budget;
-  target::LoadedImage image;
-};
-
-}  // namespace
-
-TEST_CASE("an image of Go's has the rows of its runtime's table, and pays for it") {
-  constexpr uint64_t kBudget_bytes = 1 << 20;
-  GoImage go(kBudget_bytes);
-  CHECK_FALSE(go.image.has_frame_pointers({0x1000}));  // not before it was needed
-  CHECK(go.at(0x1000) == unwind::RowStatus::Found);
-  CHECK(go.at(0x1040) == unwind::RowStatus::NoCfi);
-  CHECK(go.image.has_frame_pointers({0x1000}));
-  CHECK(go.image.cfi_bytes() > 0);
-  CHECK(go.budget->bytes_left == kBudget_bytes - go.image.cfi_bytes());
-  CHECK(go.image.cfi_error().empty());
-  go.image.forget_cfi();
-  CHECK(go.budget->bytes_left == kBudget_bytes);
-  CHECK(go.at(0x1000) == unwind::RowStatus::NoCfi);
-  CHECK_FALSE(go.image.has_frame_pointers({0x1000}));
-}
-
-TEST_CASE("an image of Go's without the memory for its table says so, and keeps nothing of it") {
-  constexpr uint64_t kBudget_bytes = 8000;
-  GoImage go(kBudget_bytes, 1000);
-  CHECK(go.at(0x1000) == unwind::RowStatus::NoCfi);
-  CHECK(go.image.cfi_error().starts_with("the table of Go's functions is larger"));
-  CHECK(go.budget->bytes_left == kBudget_bytes - go.image.cfi_bytes());
 }
 
 namespace {

@@ -1,0 +1,109 @@
+// One image: what it loads of its tables, when, and what if it cannot.
+#include "support/catch2.h"
+#include "support/go_table_builder.h"
+#include "support/piecewise_source.h"
+#include "target/image_store.h"
+#include "unit/elf/cfi_builder.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+
+namespace {
+
+// A library with an .eh_frame of its own, of which a row needs little.
+struct LibraryInPieces {
+  LibraryInPieces()
+      : file(std::make_shared<PiecewiseSource>(bytes())),
+        layout(elf::read_layout(*file).value()),
+        image(0, "/lib/a.so", file, layout, {}, {}, budget) {}
+
+  static std::vector<std::byte> bytes() {
+    elf_test::FrameBuilder frames;
+    frames.cie();
+    for (uint64_t i = 0; i < 1000; ++i) frames.fde(0x10000 + 16 * i, 16);
+    ElfBuilder elf;
+    elf.section(
+        {.name = ".eh_frame", .address = 0x2000, .contents = frames.sections().eh_frame.bytes});
+    elf.segment({.type = PT_LOAD, .of_section = ".eh_frame"});
+    return elf.build();
+  }
+
+  unwind::RowStatus at(uint64_t pc) {
+    unwind::Row row;
+    return image.row_at({pc}, row);
+  }
+
+  std::shared_ptr<PiecewiseSource> file;
+  elf::Layout layout;
+  std::shared_ptr<target::CfiBudget> budget =
+      std::make_shared<target::CfiBudget>(target::CfiBudget{.bytes_left = 1 << 20});
+  target::LoadedImage image;
+};
+
+}  // namespace
+
+TEST_CASE("an image whose file is cut off while it is used says that rows are missing") {
+  LibraryInPieces library;
+  CHECK(library.at(0x10000) == unwind::RowStatus::Found);
+  CHECK(library.image.cfi_error().empty());
+  LibraryInPieces cut_off;
+  cut_off.file->readable_bytes = cut_off.layout.eh_frame->file_offset + 10'000;
+  CHECK(cut_off.at(0x10000 + 16 * 999) == unwind::RowStatus::Malformed);
+  CHECK(cut_off.image.cfi_error() == ".eh_frame cannot be read from the file any more");
+  CHECK(cut_off.image.has_cfi());
+}
+
+TEST_CASE("an image pays for a section that it leaves in its file as for one that it copies") {
+  LibraryInPieces library;
+  const uint64_t before_bytes = library.budget->bytes_left;
+  CHECK(library.at(0x10000) == unwind::RowStatus::Found);
+  CHECK(before_bytes - library.budget->bytes_left >= library.layout.eh_frame->size_bytes);
+  library.image.forget_cfi();
+  CHECK(library.budget->bytes_left == before_bytes);
+}
+
+namespace {
+
+// A Go program whose functions, of one byte each, begin at link address 0x1000.
+struct GoImage {
+  explicit GoImage(uint64_t budget_bytes, size_t functions = 0x40)
+      : file(std::make_shared<MemoryByteSource>(
+            go_image(go_table(std::vector<GoFunction>(functions, {"f", 1, 0, {{1, 8}}}))))),
+        budget(std::make_shared<target::CfiBudget>(target::CfiBudget{.bytes_left = budget_bytes})),
+        image(0, "/bin/go", file, elf::read_layout(*file).value(), {}, {}, budget) {}
+
+  unwind::RowStatus at(uint64_t pc) {
+    unwind::Row row;
+    return image.row_at({pc}, row);
+  }
+
+  std::shared_ptr<const MemoryByteSource> file;
+  std::shared_ptr<target::CfiBudget> budget;
+  target::LoadedImage image;
+};
+
+}  // namespace
+
+TEST_CASE("an image of Go's has the rows of its runtime's table, and pays for it") {
+  constexpr uint64_t kBudget_bytes = 1 << 20;
+  GoImage go(kBudget_bytes);
+  CHECK_FALSE(go.image.has_frame_pointers({0x1000}));  // not before it was needed
+  CHECK(go.at(0x1000) == unwind::RowStatus::Found);
+  CHECK(go.at(0x1040) == unwind::RowStatus::NoCfi);
+  CHECK(go.image.has_frame_pointers({0x1000}));
+  CHECK(go.image.cfi_bytes() > 0);
+  CHECK(go.budget->bytes_left == kBudget_bytes - go.image.cfi_bytes());
+  CHECK(go.image.cfi_error().empty());
+  go.image.forget_cfi();
+  CHECK(go.budget->bytes_left == kBudget_bytes);
+  CHECK(go.at(0x1000) == unwind::RowStatus::NoCfi);
+  CHECK_FALSE(go.image.has_frame_pointers({0x1000}));
+}
+
+TEST_CASE("an image of Go's without the memory for its table says so, and keeps nothing of it") {
+  constexpr uint64_t kBudget_bytes = 8000;
+  GoImage go(kBudget_bytes, 1000);
+  CHECK(go.at(0x1000) == unwind::RowStatus::NoCfi);
+  CHECK(go.image.cfi_error().starts_with("the table of Go's functions is larger"));
+  CHECK(go.budget->bytes_left == kBudget_bytes - go.image.cfi_bytes());
+}

@@ -152,7 +152,8 @@ void keep_only(const std::vector<Fd>& kept) {
     for (size_t i = 0; i < sockets.size(); ++i) {
       if (entries[i].revents == 0) continue;
       const Fd socket = std::move(sockets[i]);
-      const bool is_asked = (entries[i].revents & POLLIN) != 0;
+      // At our end all sockets can be read from, too: there is nobody left to answer.
+      const bool is_asked = (entries[i].revents & (POLLIN | POLLHUP)) == POLLIN;
       if (!is_asked || ::fork() != 0) continue;
       sockets.clear();
       help(socket, give_answer);

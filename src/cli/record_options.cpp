@@ -131,6 +131,18 @@ void add_profile_options(CLI::App& command, RecordOptions& options, const char* 
   command.add_flag("-v,--verbose", options.is_verbose, "Say more");
 }
 
+std::string warning_of_platform(const std::string& platform) {
+  if (platform == "rust" || platform == "native") return {};
+  if (platform == "cocoa") {
+    return "--platform cocoa: Sentry cuts the addresses of this platform to 36 bits, so that it "
+           "finds none of the functions";
+  }
+  return fmt::format(
+      "--platform {}: Sentry symbolicates native code of the platform rust only; functions keep "
+      "the names that are found here",
+      platform);
+}
+
 Result<void> complete_profile_options(RecordOptions& options) {
   if (options.chunk_s && *options.chunk_s > longest_chunk_s(options.format)) {
     return fail(ErrorCode::InvalidArgument,

@@ -52,6 +52,10 @@ void add_profile_options(CLI::App& command, RecordOptions& options, const char* 
 // As complete(), of these options and the format.
 Result<void> complete_profile_options(RecordOptions& options);
 
+// What a platform that Sentry takes costs there; empty for rust and native. Source: Sentry's list of
+// platforms that it symbolicates (SHOULD_SYMBOLICATE), and its 36-bit addresses of cocoa.
+std::string warning_of_platform(const std::string& platform);
+
 void add_record_options(CLI::App& record, RecordOptions& options);
 
 // What the parser alone cannot see: options that exclude each other. Also fills in SENTRY_RELEASE,

@@ -61,10 +61,14 @@ std::string_view next_step(int error_number) {
 }
 
 [[nodiscard]] tl::unexpected<Error> fail_to_write(int error_number, const std::string& path,
+                                                  const std::string& what, std::string_view step) {
+  return fail(error_code_of(error_number), fmt::format("cannot write {}: {}: {}. {}", path, what,
+                                                       describe_errno(error_number), step));
+}
+
+[[nodiscard]] tl::unexpected<Error> fail_to_write(int error_number, const std::string& path,
                                                   const std::string& what) {
-  return fail(error_code_of(error_number),
-              fmt::format("cannot write {}: {}: {}. {}", path, what, describe_errno(error_number),
-                          next_step(error_number)));
+  return fail_to_write(error_number, path, what, next_step(error_number));
 }
 
 // O_PATH serves a directory that may be written but not listed; it cannot be synced then.
@@ -186,7 +190,11 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, Leftovers leftove
   result.file_ = Fd(::openat(result.directory_.get(), temporary_name.c_str(),
                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!result.file_.is_open()) {
-    return fail_to_write(errno, path, "creating a file in " + target->directory);
+    const int error_number = errno;
+    // The directory is there, or was when it was opened.
+    const auto step = error_number == ENOENT ? "No file can be made there: name another place."
+                                             : next_step(error_number);
+    return fail_to_write(error_number, path, "creating a file in " + target->directory, step);
   }
   result.temporary_name_ = std::move(temporary_name);
   ::flock(result.file_.get(), LOCK_EX | LOCK_NB);  // says "in use", see remove_stale_temporaries

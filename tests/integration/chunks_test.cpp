@@ -1,4 +1,5 @@
 // A long recording is several files.
+#include "command_line.h"
 #include "elf_identity.h"
 #include "prerequisites.h"
 #include "recording.h"
@@ -153,6 +154,12 @@ TEST_CASE("Release, environment and platform: from the options, else the variabl
   CHECK(chosen.profile().release == "shop@2");
   CHECK(chosen.profile().environment == "test");
   CHECK(chosen.profile().platform == "native");
+  CHECK_FALSE(contains(chosen.result.standard_error, "warning"));
+
+  const Recording misspelt =
+      record_well(directory, {.options = {"--platform", "rsut"}, .command = spin});
+  CHECK(misspelt.profile().platform == "rsut");
+  CHECK(contains(misspelt.result.standard_error, "warning: --platform rsut: Sentry symbolicates"));
 }
 
 TEST_CASE("A wall clock that is set while recording: what follows has the new time", "[chunks]") {

@@ -116,6 +116,13 @@ TEST_CASE("AtomicFile says which directory is missing and what to do") {
                     scratch.path().string()));
 }
 
+TEST_CASE("AtomicFile does not ask for a directory that is there but takes no files") {
+  const auto file = AtomicFile::create("/proc/out.json");
+  REQUIRE_FALSE(file);
+  CHECK(file.error().message.ends_with("ENOENT: No such file or directory. No file can be made "
+                                       "there: name another place."));
+}
+
 TEST_CASE("AtomicFile takes the longest name that a file can have") {
   const ScratchDirectory scratch;
   const std::string name(255, 'n');

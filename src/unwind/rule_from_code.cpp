@@ -11,7 +11,6 @@ namespace {
 
 constexpr int64_t kWord_bytes = 8;
 constexpr uint32_t kInstructionWork = 4;
-constexpr uint32_t kTargetsAWork = 16;
 // Twice what the longest way that was met takes. A walk may need some such rules, see kMaxWork.
 constexpr uint32_t kMaxRuleWork = 1u << 16;
 
@@ -92,6 +91,45 @@ struct State {
 struct Branch {
   LinkAddress target;
   State state;
+  LinkAddress stretch_end;
+};
+
+// What was read of the code: runs of instructions, each from where a jump or branch led to the next
+// jump. None is read twice, so that the time goes with the code's size and not with its branches.
+class ReadRuns {
+ public:
+  // A run at `pc`, which contains() denies. False if there is no place for another.
+  bool open(LinkAddress pc) {
+    if (count_ == runs_.size()) return false;
+    next_begin_ = UINT64_MAX;
+    for (const Run& run : so_far()) {
+      if (pc.value < run.begin) next_begin_ = std::min(next_begin_, run.begin);
+    }
+    runs_[count_++] = {pc.value, pc.value};
+    return true;
+  }
+  // The run that was opened last goes on to `pc`. False where another one begins.
+  bool extend(LinkAddress pc) {
+    runs_[count_ - 1].end = pc.value;
+    return pc.value < next_begin_;
+  }
+  bool contains(LinkAddress pc) const {
+    return std::ranges::any_of(
+        so_far(), [pc](const Run& run) { return run.begin <= pc.value && pc.value < run.end; });
+  }
+  uint32_t work_of_search() const { return static_cast<uint32_t>(count_) / kRunsAWork; }
+
+ private:
+  struct Run {
+    uint64_t begin, end;
+  };
+  static constexpr uint32_t kRunsAWork = 16;
+
+  std::span<const Run> so_far() const { return std::span(runs_).first(count_); }
+
+  std::array<Run, 256> runs_;  // the first count_ of it are
+  size_t count_ = 0;
+  uint64_t next_begin_ = UINT64_MAX;  // of the runs behind the one that was opened last
 };
 
 enum class Way : uint8_t { Straight, AlongJumps };
@@ -104,29 +142,38 @@ class CodeReading {
         window_(code, work),
         work_(work) {}
 
-  CompactRule run(LinkAddress pc) {
-    pc_ = pc;
+  CodeStretch run(LinkAddress pc, const CodeStretch& known) {
+    if (known.contains(pc)) return known;
+    pc_ = stretch_end_ = pc;
+    runs_.open(pc);
     const uint32_t work_before = work_;
     for (unsigned i = 0; i < max_instructions_ && work_ - work_before < kMaxRuleWork; ++i) {
       work_ += kInstructionWork;
+      if (is_in_stretch_ && pc_ == known.begin && is_same_here(known.rule)) {
+        return {pc, known.end, known.rule};
+      }
       const auto instruction = decode_x86(window_.at(pc_));
-      const Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
-      if (outcome == Outcome::Returns) return rule();
+      Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
+      if (outcome == Outcome::Returns) return {pc, stretch_end_, rule()};
       if (outcome == Outcome::Stops) may_return_ = true;
-      if (outcome != Outcome::GoesOn && !take_branch()) return rule_without_return();
+      if (outcome == Outcome::GoesOn && !runs_.extend(pc_)) outcome = Outcome::Ends;
+      if (outcome != Outcome::GoesOn && !take_branch()) return {pc, pc, rule_without_return()};
     }
-    return {};
+    return {pc, pc, {}};
   }
 
  private:
-  // Of this way: it is at its end, and the function with it; or nothing more can be told of it.
+  // Of this way: it is at its end, and the function with it, or what comes was read already; or
+  // nothing more can be told of it.
   enum class Outcome : uint8_t { GoesOn, Returns, Ends, Stops };
 
   Outcome apply(const X86Instruction& instruction) {
     const LinkAddress next{pc_.value + instruction.size_bytes};
     const LinkAddress target{next.value + static_cast<uint64_t>(int64_t{instruction.operand})};
+    if (next < pc_) return Outcome::Stops;  // over the end of the address space
     pc_ = next;
     state_.overwritten |= instruction.writes_kept;
+    stay_in_stretch(instruction.effect);
     switch (instruction.effect) {
       case X86Effect::None:
         return Outcome::GoesOn;
@@ -184,6 +231,20 @@ class CodeReading {
         break;
     }
     return Outcome::Stops;
+  }
+
+  // As long as nothing has changed that a rule tells of, and no jump was followed.
+  void stay_in_stretch(X86Effect effect) {
+    is_in_stretch_ = is_in_stretch_ && (effect == X86Effect::None || effect == X86Effect::Branch ||
+                                        effect == X86Effect::CallsKernel);
+    if (is_in_stretch_) stretch_end_ = pc_;
+  }
+
+  // The rule of an instruction further on in this stretch. A register that it names was not
+  // overwritten there, but may have been before.
+  bool is_same_here(CompactRule rule) const {
+    return rule.kind != CompactKind::CodeFromKept ||
+           (state_.overwritten >> rule.kept_register() & 1) == 0;
   }
 
   Outcome move_sp(int64_t bytes) {
@@ -274,41 +335,61 @@ class CodeReading {
   }
 
   Outcome jump(LinkAddress target) {
-    if (!is_new(target)) return Outcome::Stops;
+    runs_.extend(pc_);
+    if (is_read(target) || !open_run(target)) return Outcome::Stops;
     pc_ = target;
     return Outcome::GoesOn;
   }
 
   void note_branch(LinkAddress target) {
-    if (!is_new(target)) return;
+    runs_.extend(pc_);
+    if (is_noted(target) || is_read(target)) return;
+    if (branch_count_ == branches_.size()) forget_read_branches();
     if (branch_count_ == branches_.size()) {
       is_read_whole_ = false;
     } else {
-      branches_[branch_count_++] = {target, state_};
+      branches_[branch_count_++] = {target, state_, stretch_end_};
     }
   }
 
   // The one noted last: it is likely to be near.
   bool take_branch() {
-    if (branch_count_ == 0) return false;
-    const Branch& branch = branches_[--branch_count_];
-    pc_ = branch.target;
-    state_ = branch.state;
-    return true;
+    while (branch_count_ > 0) {
+      const Branch& branch = branches_[--branch_count_];
+      if (is_read(branch.target) || !open_run(branch.target)) continue;
+      pc_ = branch.target;
+      state_ = branch.state;
+      stretch_end_ = branch.stretch_end;
+      is_in_stretch_ = false;
+      return true;
+    }
+    return false;
   }
 
-  // Jumped to for the first time. Only jumps can go in circles.
-  bool is_new(LinkAddress target) {
-    work_ += static_cast<uint32_t>(target_count_) / kTargetsAWork;
-    const auto end = targets_.begin() + static_cast<std::ptrdiff_t>(target_count_);
-    if (std::find(targets_.begin(), end, target) != end) return false;
-    if (target_count_ == targets_.size()) {
-      is_read_whole_ = false;
-      return false;
-    }
-    targets_[target_count_++] = target;
-    return true;
+  // What stood behind the branch went on there.
+  void forget_read_branches() {
+    const auto left = std::ranges::remove_if(
+        noted_branches(), [this](const Branch& branch) { return is_read(branch.target); });
+    branch_count_ -= left.size();
   }
+
+  bool is_noted(LinkAddress target) {
+    return std::ranges::any_of(noted_branches(),
+                               [target](const Branch& branch) { return branch.target == target; });
+  }
+
+  bool is_read(LinkAddress target) {
+    work_ += runs_.work_of_search();
+    return runs_.contains(target);
+  }
+
+  bool open_run(LinkAddress target) {
+    const bool is_open = runs_.open(target);
+    if (!is_open) is_read_whole_ = false;
+    return is_open;
+  }
+
+  std::span<Branch> noted_branches() { return std::span(branches_).first(branch_count_); }
 
   // A return address that is on the stack now, and behind a call that pushed words of eight bytes.
   bool is_plausible() const {
@@ -366,6 +447,8 @@ class CodeReading {
   uint32_t& work_;
   LinkAddress pc_;
   State state_;
+  LinkAddress stretch_end_;
+  bool is_in_stretch_ = true;  // what was read lies in a row, in the state of the first instruction
   // Of the first jump that may be one. If it goes by a table, some branch leads to a return.
   std::optional<CompactRule> tail_call_;
   int32_t arguments_bytes_ = 0;  // that the return takes off the stack, too
@@ -373,19 +456,23 @@ class CodeReading {
   bool may_return_ = false;      // some way's end is not known
   std::array<Branch, 32> branches_;
   size_t branch_count_ = 0;
-  std::array<LinkAddress, 256> targets_;
-  size_t target_count_ = 0;
+  ReadRuns runs_;
 };
 
 }  // namespace
 
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
                            unsigned max_instructions) {
-  return CodeReading(code, Way::AlongJumps, max_instructions, work).run(pc);
+  return stretch_from_code(code, pc, work, max_instructions, {}).rule;
+}
+
+CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
+                              unsigned max_instructions, const CodeStretch& known) {
+  return CodeReading(code, Way::AlongJumps, max_instructions, work).run(pc, known);
 }
 
 CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work) {
-  return CodeReading(code, Way::Straight, kMaxStraightInstructions, work).run(pc);
+  return CodeReading(code, Way::Straight, kMaxStraightInstructions, work).run(pc, {}).rule;
 }
 
 }  // namespace sentry_prof::unwind

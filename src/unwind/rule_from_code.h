@@ -4,6 +4,7 @@
 #pragma once
 
 #include "unwind/code_source.h"
+#include "unwind/code_stretches.h"
 #include "unwind/compact_rule.h"
 
 #include <cstdint>
@@ -19,12 +20,18 @@ namespace sentry_prof::unwind {
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
                            unsigned max_instructions);
 
+// The same, and how far instructions behind `pc` have that rule, too: empty if there is no return.
+// `known` is a stretch of the same code that contains `pc` or begins behind it, or is empty:
+// reading on need go no further than there.
+CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
+                              unsigned max_instructions, const CodeStretch& known);
+
 // The same from code that goes straight to its return, in a few instructions: that much leaves
 // nothing to guess but whether a call returns.
 CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work);
 
 // The longest way that was met: OpenBLAS's dgemm_kernel_ZEN, 5,500 instructions with one return,
-// 0.2 ms for each address that a sample of it has. Of code in a file the rule is kept.
+// 0.2 ms. Of code in a file the rule is kept.
 inline constexpr unsigned kMaxInstructionsOfFile = 8192;
 // Of other code it is read with each walk. The way to the next return is mostly short.
 inline constexpr unsigned kMaxInstructionsOfMemory = 1024;

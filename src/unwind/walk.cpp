@@ -10,8 +10,7 @@ namespace sentry_prof::unwind {
 Unwinder::Unwinder(Arch arch, size_t cache_bytes, const CodeSource* memory_code)
     : arch_(arch),
       cache_(cache_bytes),
-      memory_rules_(std::make_unique<MemoryRules>(memory_code)),
-      call_sites_(std::make_unique<CallSites>()),
+      code_facts_(std::make_unique<CodeFacts>(memory_code)),
       frames_(std::make_unique<std::array<WalkedFrame, kMaxFrames>>()) {
   steps_.reserve(2 * kMaxRememberedSteps);
 }
@@ -23,11 +22,11 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
     return {{}, WalkEnd::UnknownRegister};
   }
   uint32_t work_left = kMaxWork;
-  memory_rules_->begin_walk();
+  code_facts_->memory_rules.begin_walk();
   WalkTrail trail(memory, modules.version(), steps_);
   const auto run = [&](Mode mode) {
-    Walker walker(arch_, registers, stack, modules, cache_, *memory_rules_, *call_sites_, stats_,
-                  *frames_, trail, work_left);
+    Walker walker(arch_, registers, stack, modules, cache_, *code_facts_, stats_, *frames_, trail,
+                  work_left);
     const Walk walk = walker.run(mode);
     const bool joins = at_end_of_copy == AtEndOfCopy::Joins && walk.end == WalkEnd::StackTruncated;
     return joins ? walker.join() : walk;
@@ -60,7 +59,7 @@ Walk Unwinder::follow(const Walk& walk, std::span<const uint64_t> frame_pointer_
                       const ModuleMap& modules) {
   const size_t walked = walk.frames.size();
   if (walk.end != WalkEnd::OtherStack || walk.frames_left_out > 0) return walk;
-  FramePointerChain chain(frame_pointer_chain, modules, cache_, *call_sites_);
+  FramePointerChain chain(frame_pointer_chain, modules, cache_, code_facts_->call_sites);
   const std::span<const uint64_t> rest = chain.beyond(walk.frames);
   if (rest.empty() || rest.size() > kMaxFrames - walked) return walk;
   for (size_t i = 0; i < rest.size(); ++i) (*frames_)[walked + i] = chain.frame_of(rest[i]);

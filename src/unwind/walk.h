@@ -1,8 +1,7 @@
 // The walk: registers + stack bytes + module map -> frames, and how each was found.
 #pragma once
 
-#include "unwind/call_site.h"
-#include "unwind/memory_rules.h"
+#include "unwind/code_facts.h"
 #include "unwind/module_map.h"
 #include "unwind/registers.h"
 #include "unwind/rule_cache.h"
@@ -143,8 +142,7 @@ class Unwinder {
 
   Arch arch_;
   RuleCache cache_;
-  std::unique_ptr<MemoryRules> memory_rules_;
-  std::unique_ptr<CallSites> call_sites_;
+  std::unique_ptr<CodeFacts> code_facts_;
   UnwinderStats stats_;
   std::unique_ptr<std::array<WalkedFrame, kMaxFrames>> frames_;
   std::vector<WalkStep> steps_;     // of the walk that is going on, or was the last

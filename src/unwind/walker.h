@@ -3,11 +3,10 @@
 // information in walk_without_cfi.cpp.
 #pragma once
 
-#include "unwind/call_site.h"
+#include "unwind/code_facts.h"
 #include "unwind/compact_rule.h"
 #include "unwind/full_row.h"
 #include "unwind/kept_frames.h"
-#include "unwind/memory_rules.h"
 #include "unwind/rule_from_code.h"
 #include "unwind/walk.h"
 #include "unwind/walk_trail.h"
@@ -69,7 +68,7 @@ struct Cursor {
 class Walker {
  public:
   Walker(Arch arch, const Registers& leaf, const StackSnapshot& stack, const ModuleMap& modules,
-         RuleCache& cache, MemoryRules& memory_rules, CallSites& call_sites, UnwinderStats& stats,
+         RuleCache& cache, CodeFacts& code_facts, UnwinderStats& stats,
          std::span<WalkedFrame> frames, WalkTrail& trail, uint32_t& work_left)
       : arch_(arch),
         names_(arch_registers(arch)),
@@ -78,8 +77,9 @@ class Walker {
         stack_(stack),
         modules_(modules),
         cache_(cache),
-        memory_rules_(memory_rules),
-        call_sites_(call_sites),
+        memory_rules_(code_facts.memory_rules),
+        call_sites_(code_facts.call_sites),
+        stretches_(code_facts.stretches),
         stats_(stats),
         frames_(frames),
         trail_(trail),
@@ -221,7 +221,11 @@ class Walker {
         !row.is_signal_frame;
     if (is_before_function) return {.kind = CompactKind::RootBehindNoCall};
     if (module_->code == nullptr) return {};
-    return rule_from_code(*module_->code, next_instruction, row.work, kMaxInstructionsOfFile);
+    const CodeStretch known = stretches_.at_or_behind(module_->image, next_instruction);
+    const CodeStretch stretch = stretch_from_code(*module_->code, next_instruction, row.work,
+                                                  kMaxInstructionsOfFile, known);
+    stretches_.add(module_->image, stretch);
+    return stretch.rule;
   }
 
   // False if that was the last of the walk's work.
@@ -412,6 +416,7 @@ class Walker {
   RuleCache& cache_;
   MemoryRules& memory_rules_;
   CallSites& call_sites_;
+  CodeStretches& stretches_;
   UnwinderStats& stats_;
   KeptFrames frames_;
   WalkTrail& trail_;

@@ -52,8 +52,10 @@ void check_decoding(Bytes code) {
 
 void check_rule(const CodeSource& code, LinkAddress pc) {
   uint32_t work = 0;
-  const CompactRule rule = rule_from_code(code, pc, work, kMaxInstructionsOfFile);
+  const CodeStretch stretch = stretch_from_code(code, pc, work, kMaxInstructionsOfFile, {});
+  const CompactRule rule = stretch.rule;
   require(work > 0 && work <= kMaxWork);
+  require(stretch.begin == pc && stretch.begin <= stretch.end);
   uint32_t work_again = 0;
   require(rule_from_code(code, pc, work_again, kMaxInstructionsOfFile) == rule &&
           work_again == work);

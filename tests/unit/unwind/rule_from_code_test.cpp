@@ -326,7 +326,11 @@ TEST_CASE("reading on has an end") {
   for (uint64_t i = 0; i < kFar + 8192; ++i) far.put(kBegin + i, {0x90});
   far.put(kBegin + kFar, {0x5b, 0xc3});  // pop %rbx; ret
   CHECK(rule_from_code(far, {kBegin}, work, kMaxInstructionsOfFile) == from_sp(2));
-  // Near the end of what can be read each instruction is dear: 32 branches into one way there.
+}
+
+TEST_CASE("code is read once, however many branches lead to it") {
+  // 32 branches into one way, which ends in a trap near the end of what can be read, where each
+  // instruction is dear.
   FakeCode dear;
   constexpr int kBranches = 32, kWay = 2 * kBranches, kWayInstructions = 150;
   for (int i = 0; i < kBranches; ++i) {
@@ -335,9 +339,39 @@ TEST_CASE("reading on has an end") {
   for (int i = 0; i < kWayInstructions; ++i)
     dear.put(kBegin + kWay + static_cast<uint64_t>(i), {0x90});
   dear.put(kBegin + kWay + kWayInstructions, {0xf4});
-  work = 0;
-  CHECK(is_none(rule_from_code(dear, {kBegin}, work, kMaxInstructionsOfFile)));
-  CHECK(work < 2 * (1u << 16));
+  uint32_t work = 0;
+  CHECK(rule_from_code(dear, {kBegin}, work, kMaxInstructionsOfFile) == kNeverReturns);
+  CHECK(work < 1u << 16);
+}
+
+TEST_CASE("a loop of loops is left by the one way that leads to the return") {
+  // As in OpenBLAS's dgemm_kernel_SANDYBRIDGE: of many branches, all but the first lead back.
+  FakeCode code;
+  constexpr int kLoops = 100, kLoop_bytes = 8;
+  constexpr uint64_t kEnd = kBegin + 6 + kLoops * kLoop_bytes;
+  code.put(kBegin, {0x0f, 0x84, kLoops * kLoop_bytes + 2 & 0xff, kLoops * kLoop_bytes + 2 >> 8, 0,
+                    0});  // je behind the jmp
+  for (uint64_t i = 0; i < kLoops; ++i) {
+    // nop; nop; je back; nop; nop; jne back
+    code.put(kBegin + 6 + i * kLoop_bytes, {0x90, 0x90, 0x74, 0xfc, 0x90, 0x90, 0x75, 0xf9});
+  }
+  code.put(kEnd, {0xeb, 0xf8});                                   // jmp back
+  code.put(kEnd + 2, {0x5b, 0xc3});                               // pop %rbx; ret
+  for (uint64_t i = 4; i < 300; ++i) code.put(kEnd + i, {0x90});  // else reading its end is dear
+  uint32_t work = 0;
+  CHECK(rule_from_code(code, {kBegin + 6}, work, kMaxInstructionsOfFile).kind ==
+        CompactKind::NoCfi);
+  CHECK(work < 1u << 14);
+  CHECK(rule_from_code(code, {kBegin}, work, kMaxInstructionsOfFile) == from_sp(2));
+}
+
+TEST_CASE("a way that comes to code that was read says nothing new of it") {
+  Function traps{0x74, 0x01, 0xf4, 0xeb, 0x00, 0xf4};  // je 1f; hlt; 1: jmp 2f; 2: hlt
+  CHECK(traps.at(0) == kNeverReturns);
+  Function joins{0x75, 0x02, 0x74, 0x01, 0xf4, 0xf4};  // jne 1f; je 2f; hlt; 1: 2: hlt
+  CHECK(joins.at(0) == kNeverReturns);
+  Function loops{0x75, 0x02, 0xeb, 0xfc, 0xf4};  // 1: jne 2f; jmp 1b; 2: hlt
+  CHECK(is_none(loops.at(0)));
 }
 
 TEST_CASE("code that goes straight to its return says the same in both readings") {

@@ -1,0 +1,18 @@
+// What was read of machine code and is remembered from walk to walk.
+#pragma once
+
+#include "unwind/call_site.h"
+#include "unwind/code_stretches.h"
+#include "unwind/memory_rules.h"
+
+namespace sentry_prof::unwind {
+
+struct CodeFacts {
+  explicit CodeFacts(const CodeSource* memory_code) : memory_rules(memory_code) {}
+
+  MemoryRules memory_rules;
+  CallSites call_sites;
+  CodeStretches stretches;
+};
+
+}  // namespace sentry_prof::unwind

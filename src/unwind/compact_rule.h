@@ -9,13 +9,15 @@
 namespace sentry_prof::unwind {
 
 enum class CompactKind : uint8_t {
-  CfaFromSp,     // CFA = stack pointer + cfa_words * 8
-  CfaFromFp,     // CFA = frame pointer + cfa_words * 8
-  CfaFarFromSp,  // CFA = stack pointer + far_cfa_bytes(); the return address is at CFA - 8
-  CodeFromSp,    // as CfaFromSp, but read out of the code (rule_from_code): no more than likely
-  CodeFromFp,    // as CfaFromFp, likewise
-  CodeFromKept,  // likewise, CFA = kept_register() + cfa_words * 8; return address at CFA - 8
-  LinkFromSp,    // CFA as in CfaFromSp; the return address is still in the link register
+  CfaFromSp,         // CFA = stack pointer + cfa_words * 8
+  CfaFromFp,         // CFA = frame pointer + cfa_words * 8
+  CfaFarFromSp,      // CFA = stack pointer + far_cfa_bytes(); the return address is at CFA - 8
+  CodeFromSp,        // as CfaFromSp, but read out of the code (rule_from_code): no more than likely
+  CodeFromFp,        // as CfaFromFp, likewise
+  CodeFromKept,      // likewise, CFA = kept_register() + cfa_words * 8; return address at CFA - 8
+  CodeFromWordAtSp,  // likewise, CFA = the word at stack pointer + word_bytes() + cfa_words * 8
+  CodeFromWordAtFp,  // likewise, at frame pointer + word_bytes(); return address at CFA - 8
+  LinkFromSp,        // CFA as in CfaFromSp; the return address is still in the link register
   Root,   // the return address is undefined, or the source says so: nothing called this frame
   Full,   // does not fit: ask the source for the row again and evaluate all of it
   NoCfi,  // the rest are answers without a row, remembered just the same
@@ -42,7 +44,7 @@ constexpr bool is_of_row(CompactKind kind) {
 // Offsets are counted in words of 8 bytes, which every compiler's rows are multiples of; 16 bits of
 // them reach 256 KiB either way. Frames that hold large arrays are larger; without a frame pointer
 // their CFA takes the room of the return address's place as well; CodeFromKept has its register
-// there.
+// there, and what stands on a word of the stack has that word's place.
 struct CompactRule {
   CompactKind kind = CompactKind::NoCfi;
   CompactFp fp = CompactFp::Same;
@@ -58,6 +60,8 @@ struct CompactRule {
 
   // DWARF's number of a register that calls preserve.
   unsigned kept_register() const { return static_cast<unsigned>(return_address_words); }
+
+  uint64_t word_bytes() const { return static_cast<uint64_t>(int64_t{return_address_words} * 8); }
 
   bool operator==(const CompactRule&) const = default;
 };

@@ -59,9 +59,10 @@ class CodeWindow {
   std::array<uint8_t, 4096> piece_;  // the first size_bytes_ of it are
 };
 
-// All registers are told relative to what they are at the pc in question. Kept: one of
-// kX86KeptRegisters, which assembly with a realigned stack has its stack pointer in.
-enum class Base : uint8_t { Sp, Fp, Kept };
+// All registers are told relative to what they are at the pc in question. Assembly with a realigned
+// stack has its stack pointer elsewhere: Kept is one of kX86KeptRegisters, Word a word of the
+// stack.
+enum class Base : uint8_t { Sp, Fp, Kept, Word };
 
 // Where the frame pointer's value is.
 struct FpValue {
@@ -78,7 +79,10 @@ struct FpValue {
 
 struct State {
   Base base = Base::Sp;
-  unsigned kept_base = 0;    // its number, with Base::Kept
+  unsigned kept_base = 0;  // its number, with Base::Kept
+  // With Base::Word: the word is there, relative to Base::Sp or Base::Fp.
+  Base word_base = Base::Sp;
+  int64_t word_bytes = 0;
   int64_t offset_bytes = 0;  // the stack pointer is base + this
   X86KeptRegisters overwritten = 0;
   bool sp_is_known = true;
@@ -219,6 +223,8 @@ class CodeReading {
         break;
       case X86Effect::SpFromKept:
         return sp_from_kept(instruction);
+      case X86Effect::SpFromStack:
+        return sp_from_stack(instruction.operand);
       case X86Effect::CallsKernel:
         may_return_ = true;
         return Outcome::GoesOn;
@@ -318,12 +324,27 @@ class CodeReading {
       return Outcome::GoesOn;
     }
     state_.sp_is_known = true;
-    state_.base = Base::Kept;
     state_.kept_base = instruction.kept_source;
-    state_.offset_bytes = instruction.operand;
+    return stand_on(Base::Kept, instruction.operand);
+  }
+
+  // Of a word that is on the stack at the pc in question, not put there later.
+  Outcome sp_from_stack(int64_t bytes) {
+    const int64_t word_bytes = state_.offset_bytes + bytes;
+    const bool is_there = state_.base == Base::Fp || (state_.base == Base::Sp && word_bytes >= 0);
+    if (!is_there) state_.sp_is_known = false;
+    if (!state_.sp_is_known) return Outcome::GoesOn;
+    state_.word_base = state_.base;
+    state_.word_bytes = word_bytes;
+    return stand_on(Base::Word, 0);
+  }
+
+  Outcome stand_on(Base base, int64_t offset_bytes) {
+    state_.base = base;
+    state_.offset_bytes = offset_bytes;
     state_.saved_at_bytes = INT64_MAX;
-    // It may be told by another one.
-    if (state_.fp.base == Base::Kept) state_.fp = {FpValue::Kind::Unknown};
+    // It may be told by another register or word.
+    if (state_.fp.base == base) state_.fp = {FpValue::Kind::Unknown};
     return Outcome::GoesOn;
   }
 
@@ -420,9 +441,10 @@ class CodeReading {
     CompactRule rule{.kind = kind_of(base),
                      .cfa_words = static_cast<int16_t>(cfa_words),
                      .return_address_words = static_cast<int16_t>(-above_words)};
-    if (base == Base::Kept) {
-      if (above_words != 1) return {};  // nor do compilers make such functions
-      rule.return_address_words = static_cast<int16_t>(state_.kept_base);
+    if (base == Base::Kept || base == Base::Word) {
+      const auto where = place_of(base);
+      if (above_words != 1 || !where) return {};  // nor do compilers make such functions
+      rule.return_address_words = *where;
     }
     if (state_.fp.kind == FpValue::Kind::Original) return rule;
     rule.fp = CompactFp::Unknown;
@@ -436,9 +458,28 @@ class CodeReading {
     return rule;
   }
 
-  static CompactKind kind_of(Base base) {
-    if (base == Base::Kept) return CompactKind::CodeFromKept;
-    return base == Base::Sp ? CompactKind::CodeFromSp : CompactKind::CodeFromFp;
+  // The register's number, or where the word is.
+  std::optional<int16_t> place_of(Base base) const {
+    if (base == Base::Kept) return static_cast<int16_t>(state_.kept_base);
+    const int64_t words = state_.word_bytes / kWord_bytes;
+    const bool fits =
+        state_.word_bytes % kWord_bytes == 0 && words >= INT16_MIN && words <= INT16_MAX;
+    return fits ? std::optional(static_cast<int16_t>(words)) : std::nullopt;
+  }
+
+  CompactKind kind_of(Base base) const {
+    switch (base) {
+      case Base::Sp:
+        return CompactKind::CodeFromSp;
+      case Base::Fp:
+        return CompactKind::CodeFromFp;
+      case Base::Kept:
+        return CompactKind::CodeFromKept;
+      case Base::Word:
+        break;
+    }
+    return state_.word_base == Base::Sp ? CompactKind::CodeFromWordAtSp
+                                        : CompactKind::CodeFromWordAtFp;
   }
 
   const bool is_straight_;  // no jump is followed

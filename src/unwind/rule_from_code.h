@@ -11,7 +11,7 @@
 
 namespace sentry_prof::unwind {
 
-// A rule of CodeFromSp, CodeFromFp or CodeFromKept for the code at `pc`, an instruction's first
+// A rule of one of the kinds Code... for the code at `pc`, an instruction's first
 // byte; NoCfi if none could be found: no return within `max_instructions`, code that cannot be
 // read, a stack pointer that comes from elsewhere. It holds as far as the compiler's code is as
 // compilers make it: a call that does not return may be followed by another function, so what the

@@ -118,6 +118,11 @@ std::optional<Step> Walker::step_by_code(CompactRule rule) {
       return step_by_code_to(cursor_.fp + as_bytes(rule.cfa_words), rule);
     case CompactKind::CodeFromKept:
       return step_from_kept_register(rule);
+    case CompactKind::CodeFromWordAtSp:
+      return step_from_word(cursor_.sp, rule);
+    case CompactKind::CodeFromWordAtFp:
+      if (!cursor_.fp_is_known) return std::nullopt;
+      return step_from_word(cursor_.fp, rule);
     default:
       return std::nullopt;
   }
@@ -133,6 +138,14 @@ std::optional<Step> Walker::step_from_kept_register(CompactRule rule) {
   return step_by_code_to(registers_.get(kept) + as_bytes(rule.cfa_words), rule);
 }
 
+std::optional<Step> Walker::step_from_word(uint64_t base, CompactRule rule) {
+  trail_.breaks();  // rests on more words than a step remembers
+  uint64_t word = 0;
+  if (!stack_.read_u64({base + rule.word_bytes()}, word)) return std::nullopt;
+  rule.return_address_words = -1;
+  return step_by_code_to(word + as_bytes(rule.cfa_words), rule);
+}
+
 // The rule may be wrong (rule_from_code.h); only a return address behind a call is believed.
 std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule) {
   const uint64_t slot = cfa + as_bytes(rule.return_address_words);
@@ -142,7 +155,7 @@ std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule) {
   // Where a frame pointer leads that far, it is none, or step_by_frame_pointer() says so.
   const bool is_surely_stack =
       rule.kind == CompactKind::CodeFromSp ||
-      (rule.kind == CompactKind::CodeFromKept && slot - cursor_.sp <= kFramePointerReach_bytes);
+      (rule.kind != CompactKind::CodeFromFp && slot - cursor_.sp <= kFramePointerReach_bytes);
   if (!is_read && is_surely_stack && stack_.is_beyond_end({slot})) return ends_outside({slot});
   if (!is_read || !is_behind_call(return_address)) {
     trail_.breaks();  // another word there would have led on

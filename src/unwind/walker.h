@@ -257,6 +257,8 @@ class Walker {
       case CompactKind::CodeFromSp:
       case CompactKind::CodeFromFp:
       case CompactKind::CodeFromKept:
+      case CompactKind::CodeFromWordAtSp:
+      case CompactKind::CodeFromWordAtFp:
       case CompactKind::NoCfi:
         return step_without_cfi(rule);
       case CompactKind::RootBehindNoCall:
@@ -396,6 +398,7 @@ class Walker {
   bool frame_pointer_leads_on();
   std::optional<Step> step_by_code(CompactRule rule);
   std::optional<Step> step_from_kept_register(CompactRule rule);
+  std::optional<Step> step_from_word(uint64_t base, CompactRule rule);
   std::optional<Step> step_by_code_to(uint64_t cfa, CompactRule rule);
   Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);
   bool is_behind_call(uint64_t return_address);

@@ -238,6 +238,8 @@ class Effects {
   }
 
   X86Instruction effect_of_load() const {
+    const bool is_sp_on_stack = code_.rex_w && code_.reg == kSp && code_.base == kSp;
+    if (is_sp_on_stack) return with(X86Effect::SpFromStack, code_.displacement);
     if (code_.reg != kFp || !code_.rex_w) return write_to(code_.reg);
     if (code_.base == kSp) return with(X86Effect::RestoresFp, code_.displacement);
     const bool is_record = code_.base == kFp && code_.displacement == 0;
@@ -292,9 +294,10 @@ class Effects {
 
   X86Instruction pop(unsigned number) const {
     X86Instruction result = write_kept(number);
-    const bool moves_sp_by_8 = !code_.moves_16_bits() && number != kSp;
-    result.effect = number == kFp ? X86Effect::PopFp : X86Effect::Pop;
-    if (!moves_sp_by_8) result.effect = X86Effect::OverwritesSp;
+    result.effect = number == kFp   ? X86Effect::PopFp
+                    : number == kSp ? X86Effect::SpFromStack
+                                    : X86Effect::Pop;
+    if (code_.moves_16_bits()) result.effect = X86Effect::OverwritesSp;
     return result;
   }
 

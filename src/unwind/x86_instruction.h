@@ -22,6 +22,7 @@ enum class X86Effect : uint8_t {
   AddToSp,        // add, sub, lea x(%rsp),%rsp: `operand` bytes
   SpFromFp,       // mov %rbp,%rsp, lea x(%rbp),%rsp: %rbp + `operand`
   SpFromKept,     // mov or lea from `kept_source`, that + `operand`
+  SpFromStack,    // pop %rsp, mov x(%rsp),%rsp: the word at %rsp + `operand`
   FpFromSp,       // mov %rsp,%rbp, lea x(%rsp),%rbp: %rsp + `operand`
   SavesFp,        // mov %rbp,x(%rsp): at %rsp + `operand`
   RestoresFp,     // mov x(%rsp),%rbp: from there

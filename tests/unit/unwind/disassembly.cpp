@@ -176,8 +176,8 @@ X86Instruction effect_of_push_or_pop(const Parts& parts) {
   X86Instruction result = is_push ? X86Instruction{} : write_to(name);
   result.effect = is_push ? X86Effect::Push : X86Effect::Pop;
   if (name == "%rbp") result.effect = is_push ? X86Effect::PushFp : X86Effect::PopFp;
-  const bool moves_sp_by_8 = !moves_16_bits(parts) && (is_push || !is_sp(name));
-  if (!moves_sp_by_8) result.effect = X86Effect::OverwritesSp;
+  if (!is_push && name == "%rsp") result.effect = X86Effect::SpFromStack;
+  if (moves_16_bits(parts)) result.effect = X86Effect::OverwritesSp;
   return result;
 }
 
@@ -211,6 +211,7 @@ X86Instruction effect_of_move(const Parts& parts) {
   const auto slot = displacement_from(from == "%rbp" ? to : from, "(%rsp)");
   if (from == "%rbp" && slot) return with(X86Effect::SavesFp, *slot);
   if (to == "%rbp" && slot) return with(X86Effect::RestoresFp, *slot);
+  if (to == "%rsp" && slot) return with(X86Effect::SpFromStack, *slot);
   if (to == "%rbp" && displacement_from(from, "(%rbp)") == 0) return with(X86Effect::FollowsFp);
   return effect_of_write(parts);
 }

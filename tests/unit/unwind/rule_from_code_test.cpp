@@ -153,6 +153,44 @@ TEST_CASE("a stack pointer that was put into a register that calls preserve come
   CHECK(of_another.at(0).kept_register() == 12);
 }
 
+TEST_CASE("a stack pointer that was put on the stack comes from there") {
+  // As libjpeg-turbo's assembly realigns its stack.
+  Function f{
+      0x55,                    // 0: push %rbp
+      0x48, 0x89, 0xe0,        // 1: mov %rsp,%rax
+      0x48, 0x83, 0xe4, 0xe0,  // 4: and $-32,%rsp
+      0x48, 0x89, 0x04, 0x24,  // 8: mov %rax,(%rsp)
+      0x48, 0x89, 0xe5,        // 12: mov %rsp,%rbp
+      0x48, 0x8d, 0x65, 0xc0,  // 15: lea -0x40(%rbp),%rsp
+      0x90,                    // 19: nop
+      0x48, 0x89, 0xec,        // 20: mov %rbp,%rsp
+      0x5c,                    // 23: pop %rsp
+      0x5d,                    // 24: pop %rbp
+      0xc3,                    // 25: ret
+  };
+  const CompactRule from_word{.kind = CompactKind::CodeFromWordAtFp,
+                              .fp = CompactFp::Saved,
+                              .cfa_words = 2,
+                              .fp_words = -2,
+                              .return_address_words = 0};
+  CompactRule from_word_at_sp = from_word;
+  from_word_at_sp.kind = CompactKind::CodeFromWordAtSp;
+  CHECK(is_none(f.at(0)));
+  CHECK(is_none(f.at(4)));
+  CHECK(f.at(12) == from_word_at_sp);
+  for (const uint64_t offset : {15, 19, 20}) CHECK(f.at(offset) == from_word);
+  CHECK(f.at(23) == from_word_at_sp);
+  CHECK(f.at(24) == saving_fp(from_sp(2), -2));
+  Function farther{0x48, 0x8b, 0x64, 0x24, 0x18, 0x5b, 0xc3};  // mov 24(%rsp),%rsp; pop %rbx; ret
+  CHECK(farther.at(0) == CompactRule{.kind = CompactKind::CodeFromWordAtSp,
+                                     .cfa_words = 2,
+                                     .return_address_words = 3});
+  CHECK(is_none(Function{0x50, 0x5c, 0xc3}.at(0)));                    // push %rax; pop %rsp; ret
+  CHECK(is_none(Function{0x5c, 0x5c, 0xc3}.at(0)));                    // pop %rsp twice
+  CHECK(is_none(Function{0x48, 0x8b, 0x64, 0x24, 0x04, 0xc3}.at(0)));  // mov 4(%rsp),%rsp
+  CHECK(is_none(Function{0x5c, 0xc2, 0x08, 0}.at(0)));                 // pop %rsp; ret $8
+}
+
 TEST_CASE("the register of the frame pointer may serve as any other") {
   Function f{
       0x55,              // 0: push %rbp

@@ -250,6 +250,28 @@ TEST_CASE("a word that was not believed is not remembered as seen") {
   CHECK(walk(at(kRoot), memory) == Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Code});
 }
 
+TEST_CASE("assembly that has its stack pointer in a word of the stack is walked by that word") {
+  // As libjpeg-turbo's: mov %rbp,%rsp; pop %rsp; pop %rbp; ret
+  World w;
+  w.code.put(kLeaf, {0x48, 0x89, 0xec, 0x5c, 0x5d, 0xc3});
+  w.code.put_call(kCaller, 0x5000);
+  w.cfi.add(0x2000, 0x2100, saving(row_with_cfa(kRbp, 16), kRbp, -16));
+  w.code.put_call(kRoot, 0x2000);
+  w.cfi.add(0x4000, 0x4100, root_row());
+  const auto walk = [&](uint64_t word, uint64_t fp = 0x7010) {
+    const FakeStack stack(0x7000, {0, 0, /*0x7010*/ word, 0, 0, 0, /*0x7030*/ 0x7050, at(kCaller),
+                                   0, 0, /*0x7050*/ 0, at(kRoot)});
+    return w.walk(registers_at(at(kLeaf), 0x7000, fp), stack);
+  };
+  const Walk whole = walk(0x7030);
+  CHECK(end_of(whole) == "root");
+  CHECK(pcs(whole) == Pcs{kLeaf, kCaller, kRoot});
+  CHECK(origins(whole) == Origins{FrameOrigin::Leaf, FrameOrigin::Code, FrameOrigin::Cfi});
+  CHECK(end_of(walk(0x7028)) == "no_unwind_info");  // leads to no word behind a call
+  CHECK(end_of(walk(0x6000)) == "no_unwind_info");  // below the stack pointer
+  CHECK(end_of(walk(0x7030, 0xdead0000)) == "no_unwind_info");
+}
+
 TEST_CASE("code is read once for a walk that needs all registers, too") {
   World w;
   w.code.put(0x5010, {0x48, 0x83, 0xc4, 0x08, 0xc3});  // add $8,%rsp; ret

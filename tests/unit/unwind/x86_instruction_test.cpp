@@ -26,8 +26,9 @@ TEST_CASE("push and pop of registers") {
     check_effect({0x41, 0x50 + reg}, X86Effect::Push);
     check_effect({0x41, 0x58 + reg}, X86Effect::Pop);
   }
-  check_effect({0x54}, X86Effect::Push);          // %rsp
-  check_effect({0x5c}, X86Effect::OverwritesSp);  // pop %rsp
+  check_effect({0x54}, X86Effect::Push);                // %rsp
+  check_effect({0x5c}, X86Effect::SpFromStack);         // pop %rsp
+  check_effect({0x66, 0x5c}, X86Effect::OverwritesSp);  // pop %sp
   check_effect({0x55}, X86Effect::PushFp);
   check_effect({0x5d}, X86Effect::PopFp);
   check_effect({0x40, 0x55}, X86Effect::PushFp);  // with a REX that says nothing
@@ -117,13 +118,16 @@ TEST_CASE("registers that only look like these two") {
 TEST_CASE("the stack pointer from elsewhere") {
   check_effect({0x48, 0x83, 0xe4, 0xf0}, X86Effect::OverwritesSp);  // and $-16,%rsp
   check_effect({0x48, 0x81, 0xe4, 0, 0xf0, 0xff, 0xff}, X86Effect::OverwritesSp);
-  check_effect({0x83, 0xec, 0x18}, X86Effect::OverwritesSp);              // sub $0x18,%esp
-  check_effect({0x48, 0x29, 0xc4}, X86Effect::OverwritesSp);              // sub %rax,%rsp
-  check_effect({0x48, 0x2b, 0xe0}, X86Effect::OverwritesSp);              // the other way
-  check_effect({0x48, 0x89, 0xc4}, X86Effect::OverwritesSp);              // mov %rax,%rsp
-  check_effect({0x4c, 0x89, 0xd4}, X86Effect::OverwritesSp);              // mov %r10,%rsp
-  check_effect({0x48, 0x8b, 0x27}, X86Effect::OverwritesSp);              // mov (%rdi),%rsp
-  check_effect({0x48, 0x8b, 0x64, 0x24, 0x08}, X86Effect::OverwritesSp);  // mov 8(%rsp),%rsp
+  check_effect({0x83, 0xec, 0x18}, X86Effect::OverwritesSp);                // sub $0x18,%esp
+  check_effect({0x48, 0x29, 0xc4}, X86Effect::OverwritesSp);                // sub %rax,%rsp
+  check_effect({0x48, 0x2b, 0xe0}, X86Effect::OverwritesSp);                // the other way
+  check_effect({0x48, 0x89, 0xc4}, X86Effect::OverwritesSp);                // mov %rax,%rsp
+  check_effect({0x4c, 0x89, 0xd4}, X86Effect::OverwritesSp);                // mov %r10,%rsp
+  check_effect({0x48, 0x8b, 0x27}, X86Effect::OverwritesSp);                // mov (%rdi),%rsp
+  check_effect({0x48, 0x8b, 0x64, 0x24, 0x08}, X86Effect::SpFromStack, 8);  // mov 8(%rsp),%rsp
+  check_effect({0x8b, 0x64, 0x24, 0x08}, X86Effect::OverwritesSp);          // mov 8(%rsp),%esp
+  check_effect({0x4a, 0x8b, 0x64, 0x0c, 0x08},
+               X86Effect::OverwritesSp);                                  // mov 8(%rsp,%r9),%rsp
   check_effect({0x89, 0xec}, X86Effect::OverwritesSp);                    // mov %ebp,%esp
   check_effect({0x48, 0x8d, 0x24, 0x04}, X86Effect::OverwritesSp);        // lea (%rsp,%rax),%rsp
   check_effect({0x4a, 0x8d, 0x24, 0x24}, X86Effect::OverwritesSp);        // lea (%rsp,%r12),%rsp

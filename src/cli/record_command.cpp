@@ -76,6 +76,7 @@ recorder::RecorderOptions recorder_options(const RecordOptions& options,
       static_cast<uint64_t>(options.chunk_s.value_or(default_chunk_s(options.format)) * 1e9);
   result.max_chunk_json_bytes = kMaxChunkJson_bytes;
   result.frequency_hz = options.frequency_hz;
+  result.follows_children = !options.no_children;
   result.session = make_session(options);
   result.main_executable = main_executable;
   result.raw_log = raw_log;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <span>
 #include <string_view>
 
 #include <fcntl.h>
@@ -47,6 +48,24 @@ Result<std::vector<pid_t>> list_threads(pid_t pid) {
   if (error_number != 0) return process_error(error_number, pid, "list of threads");
   std::sort(threads.begin(), threads.end());
   return threads;
+}
+
+std::vector<pid_t> list_children(pid_t pid) {
+  constexpr size_t kMaxThreads = 256;
+  std::vector<pid_t> children;
+  const auto threads = list_threads(pid);
+  if (!threads) return children;
+  for (const pid_t tid : std::span(*threads).first(std::min(threads->size(), kMaxThreads))) {
+    const auto text = read_small_file(fmt::format("/proc/{}/task/{}/children", pid, tid));
+    if (!text) continue;
+    const char* const end = text->data() + text->size();
+    for (const char* at = text->data(); at < end; ++at) {  // each has a blank behind it
+      pid_t child = 0;
+      at = std::from_chars(at, end, child).ptr;
+      if (child > 0) children.push_back(child);
+    }
+  }
+  return children;
 }
 
 bool is_gone(pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; }

@@ -15,6 +15,11 @@ namespace sentry_prof::os {
 // Threads of a process, sorted, from /proc/PID/task. Gone if the process has ended.
 Result<std::vector<pid_t>> list_threads(pid_t pid);
 
+// Processes that threads of this one have started and that it has not waited for: zombies are among
+// them. Of its first 256 threads. Empty where the kernel does not tell (CONFIG_PROC_CHILDREN).
+// Source: /proc/PID/task/TID/children, proc(5).
+std::vector<pid_t> list_children(pid_t pid);
+
 // By whose id the process's memory and files can be asked for: its own, or that of one of its
 // threads, where the main thread has ended before the others. Such a one has none of its own any
 // more, and any thread's id stands for its process in /proc/ID (proc(5)) and process_vm_readv(2).

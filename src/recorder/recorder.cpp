@@ -37,8 +37,8 @@ constexpr uint64_t kSettled_ns = 10'000'000;
 // A sample is handed on within kPollInterval_ns and what the merge holds back. Much later the stack
 // that it saw is gone, and each attempt a waste.
 constexpr uint64_t kLatestLiveRead_ns = 500'000'000;
-// Of processes that go on when the recording has ended.
-constexpr size_t kMaxLeftShown = 10;
+// Of processes that would have to be recorded on their own.
+constexpr size_t kMaxPidsShown = 10;
 
 // How long to wait before the rings are looked into again.
 class PollPace {
@@ -88,19 +88,43 @@ bool all_ended(const std::vector<int>& pidfds) {
   });
 }
 
+std::string count_of_processes(size_t count) {
+  return count == 1 ? "a process" : fmt::format("{} processes", count);
+}
+
+// What would record them.
+std::string command_for(const std::vector<int>& pids) {
+  const size_t shown = std::min(pids.size(), kMaxPidsShown);
+  return fmt::format(
+      "sentry-prof record -p {}{}",
+      fmt::join(pids.begin(), pids.begin() + static_cast<std::ptrdiff_t>(shown), ","),
+      shown < pids.size() ? ",..." : "");
+}
+
 // A daemon's parent ends when the daemon has begun. Empty if nobody is left.
 std::string note_of_left(const target::ProcessTable& processes) {
-  std::vector<uint32_t> left = processes.living_processes();
-  std::erase_if(left, [](uint32_t pid) { return os::has_ended(static_cast<pid_t>(pid)); });
+  const std::vector<uint32_t> living = processes.living_processes();
+  std::vector<int> left(living.begin(), living.end());
+  std::erase_if(left, os::has_ended);
   if (left.empty()) return "";
-  const size_t shown = std::min(left.size(), kMaxLeftShown);
   return fmt::format(
-      "the recording ended with what it was pointed at, but {} that this started go{} on: "
-      "sentry-prof record -p {}{}",
-      left.size() == 1 ? "a process" : fmt::format("{} processes", left.size()),
-      left.size() == 1 ? "es" : "",
-      fmt::join(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(shown), ","),
-      shown < left.size() ? ",..." : "");
+      "the recording ended with what it was pointed at, but {} that this started go{} on: {}",
+      count_of_processes(left.size()), left.size() == 1 ? "es" : "", command_for(left));
+}
+
+// Servers work in processes that they started long ago. Empty if all of those are recorded.
+std::string note_of_children(const std::vector<int>& pids) {
+  std::vector<int> children;
+  for (const int pid : pids) {
+    for (const int child : os::list_children(pid)) {
+      if (std::ranges::find(pids, child) == pids.end() && !os::has_ended(child))
+        children.push_back(child);
+    }
+  }
+  if (children.empty()) return "";
+  return fmt::format("{} that the target had started before {} not recorded: {}",
+                     count_of_processes(children.size()), children.size() == 1 ? "is" : "are",
+                     command_for(children));
 }
 
 }  // namespace
@@ -120,6 +144,9 @@ Result<RunResult> Recorder::attach(std::span<const int> pids) {
   if (!run) return tl::unexpected(run.error());
   const auto living = hold_living(pids, **run);
   if (!living) return tl::unexpected(living.error());
+  if (auto note = options_.follows_children ? note_of_children(*living) : ""; !note.empty()) {
+    (*run)->notes.push_back(std::move(note));
+  }
   begin_ns_ = os::monotonic_ns();
   if (auto ok = sampler_.attach(*living); !ok) return tl::unexpected(ok.error());
   for (int pid : *living) {

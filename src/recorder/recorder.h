@@ -30,6 +30,7 @@ struct RecorderOptions {
   uint64_t chunk_ns = 60'000'000'000;
   uint64_t max_chunk_json_bytes = 0;
   uint32_t frequency_hz = 101;
+  bool follows_children = true;  // as the sampler does; so those that are there already are told of
   Session session;
   std::string main_executable;
   RawLogWriter* raw_log = nullptr;             // null: none is kept; also the sampler's tap

@@ -1,4 +1,5 @@
 // Attaching to what already runs.
+#include "command_line.h"
 #include "elf_identity.h"
 #include "prerequisites.h"
 #include "recording.h"
@@ -7,6 +8,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
+
+#include <signal.h>
 
 using namespace sentry_prof::testing;
 
@@ -122,6 +127,32 @@ TEST_CASE("Of several processes those that are there are recorded", "[attach]") 
   CHECK(recording.result.status() == 0);
   CHECK(recording.profile().share_containing("alpha") > 0.3);
   CHECK(recording.result.standard_error.find("there is no process 4194303") != std::string::npos);
+}
+
+TEST_CASE("Children that the target had before are told of, as they are not recorded", "[attach]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const BackgroundProcess target(
+      {.arguments = {"/bin/sh", "-c", "'" + target_path("spin") + "' 60 & wait"}});
+  const std::string pid = std::to_string(target.pid());
+  std::string child;
+  REQUIRE(wait_until([&] {
+    std::ifstream children("/proc/" + pid + "/task/" + pid + "/children");
+    return static_cast<bool>(children >> child);
+  }));
+  const std::string note =
+      "a process that the target had started before is not recorded: "
+      "sentry-prof record -p " +
+      child;
+  const auto told = [&](const std::vector<std::string>& options, const std::vector<pid_t>& pids) {
+    std::vector<std::string> all = {"-d", "0.2"};
+    all.insert(all.end(), options.begin(), options.end());
+    return contains(record(directory, {.options = all, .pids = pids}).result.standard_error, note);
+  };
+  CHECK(told({}, {target.pid()}));
+  CHECK_FALSE(told({"--no-children"}, {target.pid()}));
+  CHECK_FALSE(told({}, {target.pid(), std::stoi(child)}));
+  ::kill(std::stoi(child), SIGKILL);
 }
 
 TEST_CASE("A program that was deleted while it runs keeps its names", "[deleted]") {

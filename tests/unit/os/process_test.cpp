@@ -12,10 +12,14 @@
 #include "support/catch2.h"
 #include "unit/os/scratch.h"
 
+#include <algorithm>
+#include <thread>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 using namespace sentry_prof;
 using test::status_of_child;
@@ -256,4 +260,27 @@ TEST_CASE("The system knows its name and machine") {
   CHECK(info.name == "Linux");
   CHECK_FALSE(info.version.empty());
   CHECK_FALSE(info.architecture.empty());
+}
+
+TEST_CASE(
+    "list_children tells of processes that any thread has started, until they are waited for") {
+  const auto is_listed = [](pid_t child) {
+    const auto children = os::list_children(::getpid());
+    return std::ranges::find(children, child) != children.end();
+  };
+  pid_t of_thread = 0;
+  std::thread thread([&] {
+    of_thread = ::fork();
+    if (of_thread == 0) ::pause();
+  });
+  thread.join();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  CHECK(is_listed(of_thread));
+  CHECK(is_listed(child));
+  ::waitpid(child, nullptr, 0);
+  CHECK_FALSE(is_listed(child));
+  ::kill(of_thread, SIGKILL);
+  ::waitpid(of_thread, nullptr, 0);
+  CHECK(os::list_children(of_thread).empty());
 }

@@ -151,7 +151,6 @@ int record_attached(const RecordOptions& options, const SharedFiles& files,
     give_up((*outputs)->upload.get(), signals, run.error());
     return kAnswerIsNo;
   }
-  run->figures.ran_as_root = ::geteuid() == 0;
   run->figures.target_is_stopped =
       std::all_of(options.pids.begin(), options.pids.end(), os::is_stopped);
   const RecordEnd end = leave(options, *run, **outputs, signals, true);
@@ -221,7 +220,6 @@ int record_launched(const RecordOptions& options, const SharedFiles& files,
     give_up((*outputs)->upload.get(), signals, run.error());
     return kOwnFailure;
   }
-  run->figures.ran_as_root = ::geteuid() == 0;
   files->end();
   const bool is_written = leave_launched(options, *run, **outputs, *child, signals);
   const auto status = live.recorder.wait_for_end_of(*child);

@@ -211,6 +211,7 @@ Result<int> Recorder::wait_for_end_of(target::LaunchedChild& child) {
 
 // Everything that can fail before the target notices anything.
 Result<std::unique_ptr<Recorder::Run>> Recorder::prepare() {
+  if (auto ok = target::check_proc(); !ok) return tl::unexpected(std::move(ok.error()));
   auto run = std::make_unique<Run>(make_opener());
   const int normal_nice = run->priority.previous();
   wall_clock_ = WallClock();

@@ -84,9 +84,8 @@ std::string nothing_taken(const RunFigures& figures) {
         figures.duration_s * 1e3, period_s * 1e3);
   }
   if (samples_expected(figures) < 1) {
-    return std::string("nothing was written: the target used too little CPU time to be sampled") +
-           (figures.ran_as_root ? ""
-                                : " (or became setuid, which ends sampling by an ordinary user)");
+    return "nothing was written: the target used too little CPU time to be sampled, or became "
+           "setuid, which takes it from every profiler";
   }
   if (figures.setup.kernel_excluded) {
     return "nothing was written: the target was never in its own code when a sample was due";

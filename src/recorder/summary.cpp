@@ -292,7 +292,8 @@ std::string verbose_lines(const RunFigures& figures) {
     text += fmt::format("  skipped   {} {} record{}\n", count, name, count == 1 ? "" : "s");
   }
   text += fmt::format(
-      "  self      {:.1f} us a sample, of it {:.1f} us unwinding; {} wake-ups; {} MiB at most\n",
+      "  self      {:.1f} us of CPU time a sample; a walk took {:.1f} us; {} wake-ups; {} MiB at "
+      "most\n",
       figures.samples_written == 0
           ? 0.0
           : figures.profiler_cpu_s * 1e6 / static_cast<double>(figures.samples_written),

@@ -9,6 +9,7 @@
 #include "target/process_files.h"
 
 #include <algorithm>
+#include <string>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -96,6 +97,19 @@ Result<void> check_lives(int pid, const os::ProcStat& stat) {
 }
 
 }  // namespace
+
+Result<void> check_proc() {
+  char self[16] = {};  // a pid_t has ten digits
+  if (::readlink("/proc/self", self, sizeof(self) - 1) <= 0) {
+    return fail(ErrorCode::Unsupported,
+                "nothing is known of any process: /proc is not mounted. Mount it (mount -t proc "
+                "proc /proc)");
+  }
+  if (self == std::to_string(::getpid())) return {};
+  return fail(ErrorCode::Unsupported,
+              "/proc numbers processes otherwise than the kernel does here: it is that of another "
+              "pid namespace. Mount this one's (mount -t proc proc /proc, unshare --mount-proc)");
+}
 
 bool is_of_ended_process(const Error& error) {
   return error.code == ErrorCode::Gone || error.code == ErrorCode::NotFound;

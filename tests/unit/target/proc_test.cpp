@@ -234,3 +234,27 @@ TEST_CASE("Another user's process is refused with advice") {
   });
   CHECK(status == 0);
 }
+
+TEST_CASE("check_proc refuses the /proc of another pid namespace, and none") {
+  CHECK(check_proc());
+  if (::geteuid() != 0) {
+    WARN("skipped: needs root for namespaces");
+    return;
+  }
+  CHECK(test::status_of_child([] {
+          if (::unshare(CLONE_NEWPID) != 0) return 10;
+          return test::status_of_child([] {
+            const auto other = check_proc();
+            return !other &&
+                           other.error().message.find("another pid namespace") != std::string::npos
+                       ? 0
+                       : 1;
+          });
+        }) == 0);
+  CHECK(test::status_of_child([] {
+          const ScratchDirectory empty;
+          if (::chroot(empty.path().c_str()) != 0) return 10;
+          const auto none = check_proc();
+          return !none && none.error().message.find("not mounted") != std::string::npos ? 0 : 1;
+        }) == 0);
+}

@@ -109,6 +109,20 @@ bool Walker::frame_pointer_leads_on() {
          cursor_.fp - cursor_.sp <= kFramePointerReach_bytes;
 }
 
+// The leaf's row leads to where no code is: assembly has rows that do not hold all along (one for
+// the whole of LuaJIT's interpreter, the functions that it calls included).
+bool Walker::goes_on_by_code_of_leaf() {
+  const bool is_called_by_row = frames_.count() == 1 && cursor_.origin == FrameOrigin::Cfi;
+  if (!is_called_by_row || arch_ != Arch::X86_64) return false;
+  start_at_leaf();
+  module_ = module_at(cursor_.pc);
+  uint32_t work = 0;
+  const CompactRule rule = rule_of_code(to_link({cursor_.pc}, module_->bias), work);
+  const bool goes_on = spend(work) && step_by_code(rule) == Step::Continues;
+  if (!goes_on) module_ = nullptr;
+  return goes_on;
+}
+
 std::optional<Step> Walker::step_by_code(CompactRule rule) {
   switch (rule.kind) {
     case CompactKind::CodeFromSp:

@@ -110,6 +110,10 @@ class Walker {
   void start(Mode mode) {
     mode_ = mode;
     trail_.restart(mode == Mode::Fast);
+    start_at_leaf();
+  }
+
+  void start_at_leaf() {
     registers_ = leaf_;
     cursor_ = {.pc = leaf_.get(names_.program_counter),
                .sp = leaf_.get(names_.stack_pointer),
@@ -127,6 +131,7 @@ class Walker {
   // Notes the frame at the cursor. False if there is none, or no room for it.
   bool enter_frame() {
     module_ = module_at(cursor_.lookup_pc());
+    if (module_ == nullptr && goes_on_by_code_of_leaf()) module_ = module_at(cursor_.lookup_pc());
     if (module_ == nullptr) {
       end_ = WalkEnd::UnmappedPc;
       return false;
@@ -220,10 +225,15 @@ class Walker {
         !cursor_.pc_is_exact && module_->cfi->row_at(next_instruction, row) == RowStatus::Found &&
         !row.is_signal_frame;
     if (is_before_function) return {.kind = CompactKind::RootBehindNoCall};
+    return rule_of_code(next_instruction, row.work);
+  }
+
+  // Of the image's code at `pc`, where an instruction begins.
+  CompactRule rule_of_code(LinkAddress pc, uint32_t& work) const {
     if (module_->code == nullptr) return {};
-    const CodeStretch known = stretches_.at_or_behind(module_->image, next_instruction);
-    const CodeStretch stretch = stretch_from_code(*module_->code, next_instruction, row.work,
-                                                  kMaxInstructionsOfFile, known);
+    const CodeStretch known = stretches_.at_or_behind(module_->image, pc);
+    const CodeStretch stretch =
+        stretch_from_code(*module_->code, pc, work, kMaxInstructionsOfFile, known);
     stretches_.add(module_->image, stretch);
     return stretch.rule;
   }
@@ -398,6 +408,7 @@ class Walker {
   bool frame_pointer_leads_on();
   std::optional<Step> step_by_code(CompactRule rule);
   std::optional<Step> step_from_kept_register(CompactRule rule);
+  bool goes_on_by_code_of_leaf();
   std::optional<Step> step_from_word(uint64_t base, CompactRule rule);
   std::optional<Step> step_by_code_to(uint64_t cfa, CompactRule rule);
   Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);

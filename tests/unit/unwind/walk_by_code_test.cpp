@@ -272,6 +272,27 @@ TEST_CASE("assembly that has its stack pointer in a word of the stack is walked 
   CHECK(end_of(walk(0x7030, 0xdead0000)) == "no_unwind_info");
 }
 
+TEST_CASE("a leaf whose row leads to no code is walked by its own code") {
+  // As the functions within LuaJIT's interpreter: one row, of the interpreter's frame, for all.
+  World w;
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+  w.cfi.add(0x4000, 0x4100, root_row());
+  w.code.put(0x2010, {0x90, 0xc3});  // nop; ret
+  w.code.put_call(kCaller, 0x2010);
+  w.code.put_call(kRoot, 0x2000);
+  const auto registers = registers_at(at(0x2010), 0x7000, 0);
+  const FakeStack stack(0x7000, {at(kCaller), /*0x7008*/ 5, at(kRoot), 0});
+  const Walk walk = w.walk(registers, stack);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{0x2010, kCaller, kRoot});
+  CHECK(origins(walk) == Origins{FrameOrigin::Leaf, FrameOrigin::Code, FrameOrigin::Cfi});
+  CHECK(pcs(w.walk(registers, stack)) == pcs(walk));
+  const FakeStack behind_no_call(0x7000, {at(0x4020), 5, at(kRoot), 0});
+  CHECK(end_of(w.walk(registers, behind_no_call)) == "unmapped_pc");
+  const FakeStack of_caller(0x7000, {5, /*0x7008*/ at(kCaller), /*0x7010*/ 0, 5});
+  CHECK(end_of(w.walk(registers, of_caller)) == "unmapped_pc");  // no leaf any more
+}
+
 TEST_CASE("code is read once for a walk that needs all registers, too") {
   World w;
   w.code.put(0x5010, {0x48, 0x83, 0xc4, 0x08, 0xc3});  // add $8,%rsp; ret

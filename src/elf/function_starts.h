@@ -10,7 +10,7 @@
 
 namespace sentry_prof::elf {
 
-// Made by CfiTable::function_starts(). Changes nothing and allocates nothing: any thread may ask.
+// Made by CfiTable::function_starts(). Any thread may ask.
 class FunctionStarts {
  public:
   // `sections` are those that the look-ups view.

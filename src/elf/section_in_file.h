@@ -12,7 +12,8 @@
 namespace sentry_prof::elf {
 
 // Of LLVM's 5 MB of unwind tables, a compilation's profile needs the blocks of 2,700 functions:
-// less than half. What was read stays as it was then. Any thread may use it.
+// less than half. What was read stays as it was then; of a file that is overwritten in place the
+// blocks are of different times. Any thread may use it.
 class SectionInFile {
  public:
   // Keeps the file. Nothing is read; the memory is reserved, not touched.

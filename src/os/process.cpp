@@ -59,13 +59,26 @@ std::vector<pid_t> list_children(pid_t pid) {
     const auto text = read_small_file(fmt::format("/proc/{}/task/{}/children", pid, tid));
     if (!text) continue;
     const char* const end = text->data() + text->size();
+    pid_t child = 0;
     for (const char* at = text->data(); at < end; ++at) {  // each has a blank behind it
-      pid_t child = 0;
-      at = std::from_chars(at, end, child).ptr;
-      if (child > 0) children.push_back(child);
+      const auto [stop, error] = std::from_chars(at, end, child);
+      if (error != std::errc() || stop == end) break;
+      children.push_back(child);
+      at = stop;
     }
   }
   return children;
+}
+
+bool is_us_or_above_us(pid_t pid) {
+  constexpr int kMaxDepth = 100;
+  pid_t at = ::getpid();
+  for (int i = 0; i < kMaxDepth && at != pid && at > 0; ++i) {
+    const auto text = read_small_file(fmt::format("/proc/{}/stat", at));
+    const auto stat = text ? parse_stat(*text) : std::nullopt;
+    at = stat ? static_cast<pid_t>(stat->parent_pid) : 0;
+  }
+  return at == pid;
 }
 
 bool is_gone(pid_t pid) { return ::kill(pid, 0) != 0 && errno == ESRCH; }

@@ -32,6 +32,9 @@ bool has_ended(pid_t tid);
 // Readable when the process has ended. Gone if it has ended and was reaped.
 Result<Fd> open_pidfd(pid_t pid);
 
+// Whether this is our process, or the one that started us, or the one that started that, and so on.
+bool is_us_or_above_us(pid_t pid);
+
 // Stopped by a signal (SIGSTOP, ^Z) or a debugger, as its main thread says.
 bool is_stopped(pid_t pid);
 

@@ -12,6 +12,7 @@
 #include "target/proc.h"
 
 #include <algorithm>
+#include <iterator>
 #include <array>
 #include <utility>
 
@@ -112,15 +113,16 @@ std::string note_of_left(const target::ProcessTable& processes) {
       count_of_processes(left.size()), left.size() == 1 ? "es" : "", command_for(left));
 }
 
-// Servers work in processes that they started long ago. Empty if all of those are recorded.
+// Servers work in processes that they started long ago. Empty if all of those are recorded. A shell
+// that records itself has started us.
 std::string note_of_children(const std::vector<int>& pids) {
   std::vector<int> children;
-  for (const int pid : pids) {
-    for (const int child : os::list_children(pid)) {
-      if (std::ranges::find(pids, child) == pids.end() && !os::has_ended(child))
-        children.push_back(child);
-    }
-  }
+  const auto is_left_out = [&](int child) {
+    return std::ranges::find(pids, child) == pids.end() && !os::has_ended(child) &&
+           !os::is_us_or_above_us(child);
+  };
+  for (const int pid : pids)
+    std::ranges::copy_if(os::list_children(pid), std::back_inserter(children), is_left_out);
   if (children.empty()) return "";
   return fmt::format("{} that the target had started before {} not recorded: {}",
                      count_of_processes(children.size()), children.size() == 1 ? "is" : "are",

@@ -1,4 +1,4 @@
-// Stretches of code whose instructions all have the same rule.
+// Stretches of code with one rule.
 #pragma once
 
 #include "base/address.h"
@@ -10,7 +10,9 @@
 
 namespace sentry_prof::unwind {
 
-// Each instruction that begins in [begin, end) has the rule; of none if they are equal.
+// The rule of the instruction at `begin`, and how far it holds: to the first change that it tells of,
+// or to the branch by which the return was found. Read on from an instruction further on another
+// return may be found first, with another rule. Empty if begin == end.
 struct CodeStretch {
   LinkAddress begin, end;
   CompactRule rule;

@@ -90,6 +90,11 @@ struct State {
   // The last frame pointer that was saved from here on, and where; it is not on the stack yet.
   FpValue saved;
   int64_t saved_at_bytes = INT64_MAX;
+
+  bool is_at_same_sp(const State& other) const {
+    return sp_is_known == other.sp_is_known && base == other.base &&
+           offset_bytes == other.offset_bytes;
+  }
 };
 
 struct Branch {
@@ -99,7 +104,8 @@ struct Branch {
 };
 
 // What was read of the code: runs of instructions, each from where a jump or branch led to the next
-// jump. None is read twice, so that the time goes with the code's size and not with its branches.
+// jump. What is in them is not read again, so that the time goes with the code's size and not with
+// its branches.
 class ReadRuns {
  public:
   // A run at `pc`, which contains() denies. False if there is no place for another.
@@ -159,8 +165,9 @@ class CodeReading {
       const auto instruction = decode_x86(window_.at(pc_));
       Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
       if (outcome == Outcome::Returns) return {pc, stretch_end_, rule()};
+      if (outcome == Outcome::GoesOn && !may_go_on())
+        outcome = came_by_jump_ ? Outcome::Stops : Outcome::Ends;
       if (outcome == Outcome::Stops) may_return_ = true;
-      if (outcome == Outcome::GoesOn && !runs_.extend(pc_)) outcome = Outcome::Ends;
       if (outcome != Outcome::GoesOn && !take_branch()) return {pc, pc, rule_without_return()};
     }
     return {pc, pc, {}};
@@ -168,7 +175,7 @@ class CodeReading {
 
  private:
   // Of this way: it is at its end, and the function with it, or what comes was read already; or
-  // nothing more can be told of it.
+  // nothing more can be told of it, as of a jump that goes in circles.
   enum class Outcome : uint8_t { GoesOn, Returns, Ends, Stops };
 
   Outcome apply(const X86Instruction& instruction) {
@@ -237,6 +244,24 @@ class CodeReading {
         break;
     }
     return Outcome::Stops;
+  }
+
+  // Not into code that was read. Nor to where a branch leads with its stack pointer elsewhere: this
+  // way came through a call that does not return, from one function into the next.
+  bool may_go_on() {
+    if (!runs_.extend(pc_)) return false;
+    if (pc_.value < next_noted_) return true;
+    const auto here = std::ranges::find_if(
+        noted_branches(), [this](const Branch& branch) { return branch.target == pc_; });
+    find_next_noted();
+    return here == noted_branches().end() || here->state.is_at_same_sp(state_);
+  }
+
+  void find_next_noted() {
+    next_noted_ = UINT64_MAX;
+    for (const Branch& branch : noted_branches()) {
+      if (pc_ < branch.target) next_noted_ = std::min(next_noted_, branch.target.value);
+    }
   }
 
   // As long as nothing has changed that a rule tells of, and no jump was followed.
@@ -328,7 +353,7 @@ class CodeReading {
     return stand_on(Base::Kept, instruction.operand);
   }
 
-  // Of a word that is on the stack at the pc in question, not put there later.
+  // Of a word that was on the stack at the pc in question, if the code has not put it there since.
   Outcome sp_from_stack(int64_t bytes) {
     const int64_t word_bytes = state_.offset_bytes + bytes;
     const bool is_there = state_.base == Base::Fp || (state_.base == Base::Sp && word_bytes >= 0);
@@ -359,6 +384,8 @@ class CodeReading {
     runs_.extend(pc_);
     if (is_read(target) || !open_run(target)) return Outcome::Stops;
     pc_ = target;
+    came_by_jump_ = true;
+    find_next_noted();
     return Outcome::GoesOn;
   }
 
@@ -370,6 +397,7 @@ class CodeReading {
       is_read_whole_ = false;
     } else {
       branches_[branch_count_++] = {target, state_, stretch_end_};
+      if (pc_ < target) next_noted_ = std::min(next_noted_, target.value);
     }
   }
 
@@ -382,6 +410,8 @@ class CodeReading {
       state_ = branch.state;
       stretch_end_ = branch.stretch_end;
       is_in_stretch_ = false;
+      came_by_jump_ = false;
+      find_next_noted();
       return true;
     }
     return false;
@@ -389,9 +419,11 @@ class CodeReading {
 
   // What stood behind the branch went on there.
   void forget_read_branches() {
-    const auto left = std::ranges::remove_if(
-        noted_branches(), [this](const Branch& branch) { return is_read(branch.target); });
-    branch_count_ -= left.size();
+    const std::span<Branch> noted = noted_branches();
+    const auto left = std::remove_if(noted.begin(), noted.end(), [this](const Branch& branch) {
+      return is_read(branch.target);
+    });
+    branch_count_ = static_cast<size_t>(left - noted.begin());
   }
 
   bool is_noted(LinkAddress target) {
@@ -493,10 +525,13 @@ class CodeReading {
   // Of the first jump that may be one. If it goes by a table, some branch leads to a return.
   std::optional<CompactRule> tail_call_;
   int32_t arguments_bytes_ = 0;  // that the return takes off the stack, too
-  bool is_read_whole_ = true;    // no branch had to be dropped
-  bool may_return_ = false;      // some way's end is not known
+  bool came_by_jump_ =
+      false;  // to this run: where it leads to code that was read, that may be a loop
+  bool is_read_whole_ = true;  // no branch had to be dropped
+  bool may_return_ = false;    // some way's end is not known
   std::array<Branch, 32> branches_;
   size_t branch_count_ = 0;
+  uint64_t next_noted_ = UINT64_MAX;  // the nearest of their targets behind pc_
   ReadRuns runs_;
 };
 

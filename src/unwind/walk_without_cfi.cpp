@@ -154,8 +154,13 @@ std::optional<Step> Walker::step_from_kept_register(CompactRule rule) {
 
 std::optional<Step> Walker::step_from_word(uint64_t base, CompactRule rule) {
   trail_.breaks();  // rests on more words than a step remembers
+  const RuntimeAddress place{base + rule.word_bytes()};
   uint64_t word = 0;
-  if (!stack_.read_u64({base + rule.word_bytes()}, word)) return std::nullopt;
+  if (!stack_.read_u64(place, word)) {
+    const bool is_near = place.value - cursor_.sp <= kFramePointerReach_bytes;
+    return is_near && stack_.is_beyond_end(place) ? std::optional(ends_outside(place))
+                                                  : std::nullopt;
+  }
   rule.return_address_words = -1;
   return step_by_code_to(word + as_bytes(rule.cfa_words), rule);
 }

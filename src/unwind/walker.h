@@ -21,6 +21,10 @@ namespace sentry_prof::unwind {
 // seldom exceeds the default size of a stack (8 MiB, RLIMIT_STACK). Farther away is elsewhere.
 inline constexpr uint64_t kStackReach_bytes = 16u << 20;
 
+// Of code that takes this long to read (1,000 instructions) the stretch is remembered. What most
+// functions of compilers take is read afresh from each pc, which is nearer to the truth.
+inline constexpr uint32_t kDearCodeWork = 4096;
+
 // A row that fits no compact rule is worked out for every sample, so it has to be cheap. Real ones
 // (PLT entries, signal frames, realigned stacks) take below 1,000.
 inline constexpr uint32_t kMaxUncachedWork = 1u << 14;
@@ -232,9 +236,10 @@ class Walker {
   CompactRule rule_of_code(LinkAddress pc, uint32_t& work) const {
     if (module_->code == nullptr) return {};
     const CodeStretch known = stretches_.at_or_behind(module_->image, pc);
+    const uint32_t work_before = work;
     const CodeStretch stretch =
         stretch_from_code(*module_->code, pc, work, kMaxInstructionsOfFile, known);
-    stretches_.add(module_->image, stretch);
+    if (work - work_before >= kDearCodeWork) stretches_.add(module_->image, stretch);
     return stretch.rule;
   }
 

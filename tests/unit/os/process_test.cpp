@@ -262,6 +262,19 @@ TEST_CASE("The system knows its name and machine") {
   CHECK_FALSE(info.architecture.empty());
 }
 
+TEST_CASE("who started us is above us, who did not is not") {
+  CHECK(os::is_us_or_above_us(::getpid()));
+  CHECK(os::is_us_or_above_us(::getppid()));
+  const pid_t self = ::getpid();
+  CHECK(status_of_child([&] { return os::is_us_or_above_us(self) ? 0 : 1; }) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) ::pause();
+  CHECK_FALSE(os::is_us_or_above_us(child));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  CHECK_FALSE(os::is_us_or_above_us(child));
+}
+
 TEST_CASE(
     "list_children tells of processes that any thread has started, until they are waited for") {
   const auto is_listed = [](pid_t child) {

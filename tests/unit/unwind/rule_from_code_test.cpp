@@ -177,6 +177,7 @@ TEST_CASE("a stack pointer that was put on the stack comes from there") {
   from_word_at_sp.kind = CompactKind::CodeFromWordAtSp;
   CHECK(is_none(f.at(0)));
   CHECK(is_none(f.at(4)));
+  CHECK(f.at(8) == from_word_at_sp);  // too early: no call stands before what the word leads to
   CHECK(f.at(12) == from_word_at_sp);
   for (const uint64_t offset : {15, 19, 20}) CHECK(f.at(offset) == from_word);
   CHECK(f.at(23) == from_word_at_sp);
@@ -410,6 +411,16 @@ TEST_CASE("a way that comes to code that was read says nothing new of it") {
   CHECK(joins.at(0) == kNeverReturns);
   Function loops{0x75, 0x02, 0xeb, 0xfc, 0xf4};  // 1: jne 2f; jmp 1b; 2: hlt
   CHECK(is_none(loops.at(0)));
+  Function falls_into_loop{0x90, 0x90, 0xeb, 0xfc};  // 1: nop; 2: nop; jmp 1b
+  CHECK(is_none(falls_into_loop.at(0)));
+  CHECK(is_none(falls_into_loop.at(1)));
+}
+
+TEST_CASE("a way that comes to a branch's target with another stack pointer is none") {
+  // As libc's __strncat_chk: push %rbx; je 2f; nop; 1: sub $8,%rsp; nop; call, which does not
+  // return; 2: pop %rbx; nop; ret
+  Function f{0x53, 0x74, 0x08, 0x90, 0x48, 0x83, 0xec, 0x08, 0x90, 0xff, 0xd0, 0x5b, 0x90, 0xc3};
+  CHECK(f.at(1) == from_sp(2));
 }
 
 TEST_CASE("code that goes straight to its return says the same in both readings") {

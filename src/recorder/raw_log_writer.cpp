@@ -23,9 +23,8 @@ class LoggedFile final : public ByteSource {
     for (uint64_t block = offset / kRawBlockBytes; block <= last; ++block) keep(block);
     return true;
   }
-  bool will_be_read_in_pieces(uint64_t offset, uint64_t size_bytes) const override {
-    return inner_->will_be_read_in_pieces(offset, size_bytes);
-  }
+  // Another unwinder may need other parts of a section.
+  bool will_be_read_in_pieces(uint64_t, uint64_t) const override { return false; }
   bool was_silent() const override { return inner_->was_silent(); }
 
  private:

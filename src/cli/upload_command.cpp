@@ -202,6 +202,9 @@ class UploadRun {
     const auto give_up = [&](const upload::SpooledEnvelope& envelope, const Outcome& outcome) {
       tell(name_of(envelope) + " (no longer kept)", outcome);
     };
+    if (options_.files.empty() && sender_.spool()->count() == 0) {
+      say(fmt::format("nothing waits in {}.", options_.sending.spool));
+    }
     const auto run = upload::send_spooled(*sender_.spool(), sender_.uploader(), give_up);
     if (!run) return note_error(run.error());
     if (run->accepted > 0) {

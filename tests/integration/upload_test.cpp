@@ -229,6 +229,9 @@ TEST_CASE("With a spool nothing is lost while the server is away", "[upload]") {
   CHECK(files_in(directory.path() + "/spool") == 2);
   CHECK(run_sentry_prof(rest, directory).status() == 0);
   CHECK(files_in(directory.path() + "/spool") == 0);
+  const auto empty = run_sentry_prof(rest, directory);
+  CHECK(empty.status() == 0);
+  CHECK(empty.standard_error == "sentry-prof: nothing waits in spool.\n");
   CHECK(server.requests().size() == 6);
 }
 

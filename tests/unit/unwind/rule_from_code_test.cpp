@@ -388,8 +388,8 @@ TEST_CASE("a loop of loops is left by the one way that leads to the return") {
   FakeCode code;
   constexpr int kLoops = 100, kLoop_bytes = 8;
   constexpr uint64_t kEnd = kBegin + 6 + kLoops * kLoop_bytes;
-  code.put(kBegin, {0x0f, 0x84, kLoops * kLoop_bytes + 2 & 0xff, kLoops * kLoop_bytes + 2 >> 8, 0,
-                    0});  // je behind the jmp
+  constexpr int kBehindJump = kLoops * kLoop_bytes + 2;
+  code.put(kBegin, {0x0f, 0x84, kBehindJump & 0xff, kBehindJump >> 8, 0, 0});  // je behind the jmp
   for (uint64_t i = 0; i < kLoops; ++i) {
     // nop; nop; je back; nop; nop; jne back
     code.put(kBegin + 6 + i * kLoop_bytes, {0x90, 0x90, 0x74, 0xfc, 0x90, 0x90, 0x75, 0xf9});

@@ -1,5 +1,7 @@
 #include "unwind/rule_from_code.h"
 
+#include "unwind/code_state.h"
+#include "unwind/code_window.h"
 #include "unwind/x86_instruction.h"
 
 #include <algorithm>
@@ -9,97 +11,13 @@
 namespace sentry_prof::unwind {
 namespace {
 
-constexpr int64_t kWord_bytes = 8;
 constexpr uint32_t kInstructionWork = 4;
 // Twice what the longest way that was met takes. A walk may need some such rules, see kMaxWork.
 constexpr uint32_t kMaxRuleWork = 1u << 16;
 
-// Reads code in pieces.
-class CodeWindow {
- public:
-  CodeWindow(const CodeSource& source, uint32_t& work) : source_(source), work_(work) {}
-
-  // The code from `pc` on, as much of it as an instruction may have; less at its end.
-  Bytes at(LinkAddress pc) {
-    if (pc < begin_ || pc.value - begin_.value + kLongestX86Instruction_bytes > size_bytes_) {
-      load(pc);
-    }
-    const uint64_t inside = pc.value - begin_.value;
-    const Bytes loaded = std::as_bytes(std::span(piece_)).first(size_bytes_);
-    return inside >= loaded.size() ? Bytes() : loaded.subspan(static_cast<size_t>(inside));
-  }
-
- private:
-  // A whole piece once the way is long, a small one first and near the end of the code; at its end
-  // what an instruction may have.
-  void load(LinkAddress pc) {
-    const bool is_long_way = size_bytes_ > 0;
-    begin_ = pc;
-    if (is_long_way && read(piece_.size())) return;
-    if (read(kSmallPiece_bytes)) return;
-    for (size_t count = kLongestX86Instruction_bytes; count > 0; --count) {
-      if (read(count)) return;
-    }
-  }
-
-  bool read(size_t count) {
-    work_ += kReadCodeWork;
-    const bool is_read =
-        source_.read_code(begin_, std::as_writable_bytes(std::span(piece_)).first(count));
-    size_bytes_ = is_read ? count : 0;
-    return is_read;
-  }
-
-  static constexpr size_t kSmallPiece_bytes = 256;
-
-  const CodeSource& source_;
-  uint32_t& work_;
-  LinkAddress begin_;
-  size_t size_bytes_ = 0;
-  std::array<uint8_t, 4096> piece_;  // the first size_bytes_ of it are
-};
-
-// All registers are told relative to what they are at the pc in question. Assembly with a realigned
-// stack has its stack pointer elsewhere: Kept is one of kX86KeptRegisters, Word a word of the
-// stack.
-enum class Base : uint8_t { Sp, Fp, Kept, Word };
-
-// Where the frame pointer's value is.
-struct FpValue {
-  enum class Kind : uint8_t {
-    Original,  // still in the register, or put back
-    AtSp,      // it is an address of the stack: sp + offset_bytes
-    InMemory,  // at `base` + offset_bytes
-    Unknown,
-  };
-  Kind kind = Kind::Original;
-  Base base = Base::Sp;
-  int64_t offset_bytes = 0;
-};
-
-struct State {
-  Base base = Base::Sp;
-  unsigned kept_base = 0;  // its number, with Base::Kept
-  // With Base::Word: the word is there, relative to Base::Sp or Base::Fp.
-  Base word_base = Base::Sp;
-  int64_t word_bytes = 0;
-  int64_t offset_bytes = 0;  // the stack pointer is base + this
-  X86KeptRegisters overwritten = 0;
-  bool sp_is_known = true;
-  FpValue fp;
-  // The last frame pointer that was saved from here on, and where; it is not on the stack yet.
-  FpValue saved;
-  int64_t saved_at_bytes = INT64_MAX;
-
-  bool is_at_same_sp(const State& other) const {
-    return sp_is_known == other.sp_is_known && base == other.base &&
-           offset_bytes == other.offset_bytes;
-  }
-};
-
 struct Branch {
   LinkAddress target;
-  State state;
+  CodeState state;
   LinkAddress stretch_end;
 };
 
@@ -164,7 +82,7 @@ class CodeReading {
       }
       const auto instruction = decode_x86(window_.at(pc_));
       Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
-      if (outcome == Outcome::Returns) return {pc, stretch_end_, rule()};
+      if (outcome == Outcome::Returns) return {pc, stretch_end_, state_.rule(instruction->operand)};
       if (outcome == Outcome::GoesOn && !may_go_on())
         outcome = came_by_jump_ ? Outcome::Stops : Outcome::Ends;
       if (outcome == Outcome::Stops) may_return_ = true;
@@ -183,67 +101,36 @@ class CodeReading {
     const LinkAddress target{next.value + static_cast<uint64_t>(int64_t{instruction.operand})};
     if (next < pc_) return Outcome::Stops;  // over the end of the address space
     pc_ = next;
-    state_.overwritten |= instruction.writes_kept;
+    state_.apply(instruction);
     stay_in_stretch(instruction.effect);
     switch (instruction.effect) {
-      case X86Effect::None:
-        return Outcome::GoesOn;
-      case X86Effect::Push:
-        return push();
-      case X86Effect::PushFp:
-        return push_fp();
-      case X86Effect::Pop:
-        return move_sp(kWord_bytes);
-      case X86Effect::PopFp:
-        return pop_fp();
-      case X86Effect::AddToSp:
-        return move_sp(instruction.operand);
-      case X86Effect::SpFromFp:
-        return sp_from_fp(instruction.operand);
-      case X86Effect::FpFromSp:
-        return fp_from_sp(instruction.operand);
-      case X86Effect::SavesFp:
-        return save_fp(instruction.operand);
-      case X86Effect::RestoresFp:
-        return restore_fp(instruction.operand);
-      case X86Effect::FollowsFp:
-        return follow_fp();
-      case X86Effect::Leave:
-        sp_from_fp(0);
-        return pop_fp();
-      case X86Effect::OverwritesFp:
-        state_.fp = {FpValue::Kind::Unknown};
-        return Outcome::GoesOn;
       case X86Effect::Branch:
-        if (is_straight_) break;
+        if (is_straight_) return Outcome::Stops;
         note_branch(target);
         return Outcome::GoesOn;
       case X86Effect::Jump:
         return is_straight_ ? Outcome::Stops : jump(target);
       case X86Effect::Return:
-        arguments_bytes_ = instruction.operand;
-        return Outcome::Returns;
       case X86Effect::JumpByPointer:
         return Outcome::Returns;
       case X86Effect::JumpElsewhere:
-        if (!is_straight_ && !tail_call_ && rule() != CompactRule{}) tail_call_ = rule();
-        break;
-      case X86Effect::SpFromKept:
-        return sp_from_kept(instruction);
-      case X86Effect::SpFromStack:
-        return sp_from_stack(instruction.operand);
+        note_tail_call();
+        return Outcome::Stops;
       case X86Effect::CallsKernel:
         may_return_ = true;
         return Outcome::GoesOn;
       case X86Effect::Traps:
         return Outcome::Ends;
-      case X86Effect::OverwritesSp:
-        state_.sp_is_known = false;
-        return Outcome::GoesOn;
       case X86Effect::Stops:
-        break;
+        return Outcome::Stops;
+      default:
+        return Outcome::GoesOn;
     }
-    return Outcome::Stops;
+  }
+
+  void note_tail_call() {
+    const CompactRule rule = state_.rule(0);
+    if (!is_straight_ && !tail_call_ && rule != CompactRule{}) tail_call_ = rule;
   }
 
   // Not into code that was read. Nor to where a branch leads with its stack pointer elsewhere: this
@@ -274,110 +161,7 @@ class CodeReading {
   // The rule of an instruction further on in this stretch. A register that it names was not
   // overwritten there, but may have been before.
   bool is_same_here(CompactRule rule) const {
-    return rule.kind != CompactKind::CodeFromKept ||
-           (state_.overwritten >> rule.kept_register() & 1) == 0;
-  }
-
-  Outcome move_sp(int64_t bytes) {
-    state_.offset_bytes += bytes;
-    return Outcome::GoesOn;
-  }
-
-  Outcome push() {
-    move_sp(-kWord_bytes);
-    if (state_.offset_bytes == state_.saved_at_bytes) state_.saved_at_bytes = INT64_MAX;
-    return Outcome::GoesOn;
-  }
-
-  Outcome push_fp() {
-    move_sp(-kWord_bytes);
-    return save_fp(0);
-  }
-
-  Outcome pop_fp() {
-    restore_fp(0);
-    return move_sp(kWord_bytes);
-  }
-
-  Outcome save_fp(int64_t bytes) {
-    if (!state_.sp_is_known) return Outcome::GoesOn;
-    state_.saved = state_.fp;
-    state_.saved_at_bytes = state_.offset_bytes + bytes;
-    return Outcome::GoesOn;
-  }
-
-  Outcome restore_fp(int64_t bytes) {
-    const int64_t from_bytes = state_.offset_bytes + bytes;
-    if (!state_.sp_is_known) {
-      state_.fp = {FpValue::Kind::Unknown};
-    } else if (from_bytes == state_.saved_at_bytes) {
-      state_.fp = state_.saved;
-    } else if (state_.base == Base::Sp && from_bytes < 0) {
-      state_.fp = {FpValue::Kind::Unknown};  // put there from another register
-    } else {
-      state_.fp = {FpValue::Kind::InMemory, state_.base, from_bytes};
-    }
-    return Outcome::GoesOn;
-  }
-
-  Outcome follow_fp() {
-    const bool is_original = state_.fp.kind == FpValue::Kind::Original;
-    state_.fp = is_original ? FpValue{FpValue::Kind::InMemory, Base::Fp, 0}
-                            : FpValue{FpValue::Kind::Unknown};
-    return Outcome::GoesOn;
-  }
-
-  Outcome sp_from_fp(int64_t bytes) {
-    state_.sp_is_known = true;
-    if (state_.fp.kind == FpValue::Kind::AtSp) {
-      if (state_.base != Base::Sp) state_.saved_at_bytes = INT64_MAX;
-      state_.base = Base::Sp;
-      state_.offset_bytes = state_.fp.offset_bytes + bytes;
-    } else if (state_.fp.kind == FpValue::Kind::Original) {
-      state_.base = Base::Fp;
-      state_.offset_bytes = bytes;
-      state_.saved_at_bytes = INT64_MAX;
-    } else {
-      state_.sp_is_known = false;
-    }
-    return Outcome::GoesOn;
-  }
-
-  Outcome sp_from_kept(const X86Instruction& instruction) {
-    if ((state_.overwritten >> instruction.kept_source & 1) != 0) {
-      state_.sp_is_known = false;
-      return Outcome::GoesOn;
-    }
-    state_.sp_is_known = true;
-    state_.kept_base = instruction.kept_source;
-    return stand_on(Base::Kept, instruction.operand);
-  }
-
-  // Of a word that was on the stack at the pc in question, if the code has not put it there since.
-  Outcome sp_from_stack(int64_t bytes) {
-    const int64_t word_bytes = state_.offset_bytes + bytes;
-    const bool is_there = state_.base == Base::Fp || (state_.base == Base::Sp && word_bytes >= 0);
-    if (!is_there) state_.sp_is_known = false;
-    if (!state_.sp_is_known) return Outcome::GoesOn;
-    state_.word_base = state_.base;
-    state_.word_bytes = word_bytes;
-    return stand_on(Base::Word, 0);
-  }
-
-  Outcome stand_on(Base base, int64_t offset_bytes) {
-    state_.base = base;
-    state_.offset_bytes = offset_bytes;
-    state_.saved_at_bytes = INT64_MAX;
-    // It may be told by another register or word.
-    if (state_.fp.base == base) state_.fp = {FpValue::Kind::Unknown};
-    return Outcome::GoesOn;
-  }
-
-  Outcome fp_from_sp(int64_t bytes) {
-    state_.fp = state_.base == Base::Sp && state_.sp_is_known
-                    ? FpValue{FpValue::Kind::AtSp, Base::Sp, state_.offset_bytes + bytes}
-                    : FpValue{FpValue::Kind::Unknown};
-    return Outcome::GoesOn;
+    return rule.kind != CompactKind::CodeFromKept || !state_.has_overwritten(rule.kept_register());
   }
 
   Outcome jump(LinkAddress target) {
@@ -444,74 +228,10 @@ class CodeReading {
 
   std::span<Branch> noted_branches() { return std::span(branches_).first(branch_count_); }
 
-  // A return address that is on the stack now, and behind a call that pushed words of eight bytes.
-  bool is_plausible() const {
-    if (!state_.sp_is_known || state_.offset_bytes % kWord_bytes != 0) return false;
-    return state_.base == Base::Fp ? state_.offset_bytes > 0 : state_.offset_bytes >= 0;
-  }
-
   CompactRule rule_without_return() const {
     if (!is_read_whole_) return {};
     if (tail_call_) return *tail_call_;
     return {.kind = may_return_ ? CompactKind::NoCfi : CompactKind::RootBehindNoCall};
-  }
-
-  // Of the state in which the code returns.
-  CompactRule rule() const {
-    const bool has_record = state_.fp.kind == FpValue::Kind::InMemory &&
-                            state_.fp.base == Base::Fp && state_.fp.offset_bytes == 0;
-    // The return address is beside the caller's frame pointer, wherever the stack pointer is.
-    if (has_record) return rule_of(Base::Fp, kWord_bytes);
-    return is_plausible() ? rule_of(state_.base, state_.offset_bytes) : CompactRule{};
-  }
-
-  CompactRule rule_of(Base base, int64_t return_address_bytes) const {
-    if (arguments_bytes_ % kWord_bytes != 0) return {};
-    const int64_t above_words = arguments_bytes_ / kWord_bytes + 1;
-    const int64_t cfa_words = return_address_bytes / kWord_bytes + above_words;
-    if (cfa_words > INT16_MAX) return {};
-    CompactRule rule{.kind = kind_of(base),
-                     .cfa_words = static_cast<int16_t>(cfa_words),
-                     .return_address_words = static_cast<int16_t>(-above_words)};
-    if (base == Base::Kept || base == Base::Word) {
-      const auto where = place_of(base);
-      if (above_words != 1 || !where) return {};  // nor do compilers make such functions
-      rule.return_address_words = *where;
-    }
-    if (state_.fp.kind == FpValue::Kind::Original) return rule;
-    rule.fp = CompactFp::Unknown;
-    const int64_t fp_words = state_.fp.offset_bytes / kWord_bytes - cfa_words;
-    if (state_.fp.kind == FpValue::Kind::InMemory && state_.fp.base == base &&
-        state_.fp.offset_bytes % kWord_bytes == 0 && fp_words >= INT16_MIN &&
-        fp_words < -above_words) {
-      rule.fp = CompactFp::Saved;
-      rule.fp_words = static_cast<int16_t>(fp_words);
-    }
-    return rule;
-  }
-
-  // The register's number, or where the word is.
-  std::optional<int16_t> place_of(Base base) const {
-    if (base == Base::Kept) return static_cast<int16_t>(state_.kept_base);
-    const int64_t words = state_.word_bytes / kWord_bytes;
-    const bool fits =
-        state_.word_bytes % kWord_bytes == 0 && words >= INT16_MIN && words <= INT16_MAX;
-    return fits ? std::optional(static_cast<int16_t>(words)) : std::nullopt;
-  }
-
-  CompactKind kind_of(Base base) const {
-    switch (base) {
-      case Base::Sp:
-        return CompactKind::CodeFromSp;
-      case Base::Fp:
-        return CompactKind::CodeFromFp;
-      case Base::Kept:
-        return CompactKind::CodeFromKept;
-      case Base::Word:
-        break;
-    }
-    return state_.word_base == Base::Sp ? CompactKind::CodeFromWordAtSp
-                                        : CompactKind::CodeFromWordAtFp;
   }
 
   const bool is_straight_;  // no jump is followed
@@ -519,14 +239,13 @@ class CodeReading {
   CodeWindow window_;
   uint32_t& work_;
   LinkAddress pc_;
-  State state_;
+  CodeState state_;
   LinkAddress stretch_end_;
   bool is_in_stretch_ = true;  // what was read lies in a row, in the state of the first instruction
   // Of the first jump that may be one. If it goes by a table, some branch leads to a return.
   std::optional<CompactRule> tail_call_;
-  int32_t arguments_bytes_ = 0;  // that the return takes off the stack, too
-  bool came_by_jump_ =
-      false;  // to this run: where it leads to code that was read, that may be a loop
+  // To this run: where it leads to code that was read, that may be a loop.
+  bool came_by_jump_ = false;
   bool is_read_whole_ = true;  // no branch had to be dropped
   bool may_return_ = false;    // some way's end is not known
   std::array<Branch, 32> branches_;

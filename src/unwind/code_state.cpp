@@ -1,0 +1,205 @@
+#include "unwind/code_state.h"
+
+namespace sentry_prof::unwind {
+
+namespace {
+
+constexpr int64_t kWord_bytes = 8;
+
+}  // namespace
+
+void CodeState::apply(const X86Instruction& instruction) {
+  overwritten_ |= instruction.writes_kept;
+  switch (instruction.effect) {
+    case X86Effect::Push:
+      return push();
+    case X86Effect::PushFp:
+      return push_fp();
+    case X86Effect::Pop:
+      return move_sp(kWord_bytes);
+    case X86Effect::PopFp:
+      return pop_fp();
+    case X86Effect::AddToSp:
+      return move_sp(instruction.operand);
+    case X86Effect::SpFromFp:
+      return sp_from_fp(instruction.operand);
+    case X86Effect::SpFromKept:
+      return sp_from_kept(instruction);
+    case X86Effect::SpFromStack:
+      return sp_from_stack(instruction.operand);
+    case X86Effect::FpFromSp:
+      return fp_from_sp(instruction.operand);
+    case X86Effect::SavesFp:
+      return save_fp(instruction.operand);
+    case X86Effect::RestoresFp:
+      return restore_fp(instruction.operand);
+    case X86Effect::FollowsFp:
+      return follow_fp();
+    case X86Effect::Leave:
+      sp_from_fp(0);
+      return pop_fp();
+    case X86Effect::OverwritesSp:
+      sp_is_known_ = false;
+      return;
+    case X86Effect::OverwritesFp:
+      fp_ = {FpValue::Kind::Unknown};
+      return;
+    default:
+      return;
+  }
+}
+
+void CodeState::move_sp(int64_t bytes) { offset_bytes_ += bytes; }
+
+void CodeState::push() {
+  move_sp(-kWord_bytes);
+  if (offset_bytes_ == saved_at_bytes_) saved_at_bytes_ = INT64_MAX;
+}
+
+void CodeState::push_fp() {
+  move_sp(-kWord_bytes);
+  save_fp(0);
+}
+
+void CodeState::pop_fp() {
+  restore_fp(0);
+  move_sp(kWord_bytes);
+}
+
+void CodeState::save_fp(int64_t bytes) {
+  if (!sp_is_known_) return;
+  saved_ = fp_;
+  saved_at_bytes_ = offset_bytes_ + bytes;
+}
+
+void CodeState::restore_fp(int64_t bytes) {
+  const int64_t from_bytes = offset_bytes_ + bytes;
+  if (!sp_is_known_) {
+    fp_ = {FpValue::Kind::Unknown};
+  } else if (from_bytes == saved_at_bytes_) {
+    fp_ = saved_;
+  } else if (base_ == Base::Sp && from_bytes < 0) {
+    fp_ = {FpValue::Kind::Unknown};  // put there from another register
+  } else {
+    fp_ = {FpValue::Kind::InMemory, base_, from_bytes};
+  }
+}
+
+void CodeState::follow_fp() {
+  const bool is_original = fp_.kind == FpValue::Kind::Original;
+  fp_ =
+      is_original ? FpValue{FpValue::Kind::InMemory, Base::Fp, 0} : FpValue{FpValue::Kind::Unknown};
+}
+
+void CodeState::sp_from_fp(int64_t bytes) {
+  sp_is_known_ = true;
+  if (fp_.kind == FpValue::Kind::AtSp) {
+    if (base_ != Base::Sp) saved_at_bytes_ = INT64_MAX;
+    base_ = Base::Sp;
+    offset_bytes_ = fp_.offset_bytes + bytes;
+  } else if (fp_.kind == FpValue::Kind::Original) {
+    base_ = Base::Fp;
+    offset_bytes_ = bytes;
+    saved_at_bytes_ = INT64_MAX;
+  } else {
+    sp_is_known_ = false;
+  }
+}
+
+void CodeState::sp_from_kept(const X86Instruction& instruction) {
+  if (has_overwritten(instruction.kept_source)) {
+    sp_is_known_ = false;
+    return;
+  }
+  sp_is_known_ = true;
+  kept_base_ = instruction.kept_source;
+  stand_on(Base::Kept, instruction.operand);
+}
+
+// Of a word that was on the stack at the pc in question, if the code has not put it there since.
+void CodeState::sp_from_stack(int64_t bytes) {
+  const int64_t word_bytes = offset_bytes_ + bytes;
+  const bool is_there = base_ == Base::Fp || (base_ == Base::Sp && word_bytes >= 0);
+  if (!is_there) sp_is_known_ = false;
+  if (!sp_is_known_) return;
+  word_base_ = base_;
+  word_bytes_ = word_bytes;
+  stand_on(Base::Word, 0);
+}
+
+void CodeState::stand_on(Base base, int64_t offset_bytes) {
+  base_ = base;
+  offset_bytes_ = offset_bytes;
+  saved_at_bytes_ = INT64_MAX;
+  // It may be told by another register or word.
+  if (fp_.base == base) fp_ = {FpValue::Kind::Unknown};
+}
+
+void CodeState::fp_from_sp(int64_t bytes) {
+  fp_ = base_ == Base::Sp && sp_is_known_
+            ? FpValue{FpValue::Kind::AtSp, Base::Sp, offset_bytes_ + bytes}
+            : FpValue{FpValue::Kind::Unknown};
+}
+
+// A return address that is on the stack now, and behind a call that pushed words of eight bytes.
+bool CodeState::is_plausible() const {
+  if (!sp_is_known_ || offset_bytes_ % kWord_bytes != 0) return false;
+  return base_ == Base::Fp ? offset_bytes_ > 0 : offset_bytes_ >= 0;
+}
+
+CompactRule CodeState::rule(int32_t arguments_bytes) const {
+  const bool has_record =
+      fp_.kind == FpValue::Kind::InMemory && fp_.base == Base::Fp && fp_.offset_bytes == 0;
+  // The return address is beside the caller's frame pointer, wherever the stack pointer is.
+  if (has_record) return rule_of(Base::Fp, kWord_bytes, arguments_bytes);
+  return is_plausible() ? rule_of(base_, offset_bytes_, arguments_bytes) : CompactRule{};
+}
+
+CompactRule CodeState::rule_of(Base base, int64_t return_address_bytes,
+                               int32_t arguments_bytes) const {
+  if (arguments_bytes % kWord_bytes != 0) return {};
+  const int64_t above_words = arguments_bytes / kWord_bytes + 1;
+  const int64_t cfa_words = return_address_bytes / kWord_bytes + above_words;
+  if (cfa_words > INT16_MAX) return {};
+  CompactRule rule{.kind = kind_of(base),
+                   .cfa_words = static_cast<int16_t>(cfa_words),
+                   .return_address_words = static_cast<int16_t>(-above_words)};
+  if (base == Base::Kept || base == Base::Word) {
+    const auto where = place_of(base);
+    if (above_words != 1 || !where) return {};  // nor do compilers make such functions
+    rule.return_address_words = *where;
+  }
+  if (fp_.kind == FpValue::Kind::Original) return rule;
+  rule.fp = CompactFp::Unknown;
+  const int64_t fp_words = fp_.offset_bytes / kWord_bytes - cfa_words;
+  if (fp_.kind == FpValue::Kind::InMemory && fp_.base == base &&
+      fp_.offset_bytes % kWord_bytes == 0 && fp_words >= INT16_MIN && fp_words < -above_words) {
+    rule.fp = CompactFp::Saved;
+    rule.fp_words = static_cast<int16_t>(fp_words);
+  }
+  return rule;
+}
+
+// The register's number, or where the word is.
+std::optional<int16_t> CodeState::place_of(Base base) const {
+  if (base == Base::Kept) return static_cast<int16_t>(kept_base_);
+  const int64_t words = word_bytes_ / kWord_bytes;
+  const bool fits = word_bytes_ % kWord_bytes == 0 && words >= INT16_MIN && words <= INT16_MAX;
+  return fits ? std::optional(static_cast<int16_t>(words)) : std::nullopt;
+}
+
+CompactKind CodeState::kind_of(Base base) const {
+  switch (base) {
+    case Base::Sp:
+      return CompactKind::CodeFromSp;
+    case Base::Fp:
+      return CompactKind::CodeFromFp;
+    case Base::Kept:
+      return CompactKind::CodeFromKept;
+    case Base::Word:
+      break;
+  }
+  return word_base_ == Base::Sp ? CompactKind::CodeFromWordAtSp : CompactKind::CodeFromWordAtFp;
+}
+
+}  // namespace sentry_prof::unwind

@@ -1,0 +1,81 @@
+// Where the stack pointer and the caller's frame pointer are after some instructions of x86-64,
+// relative to what the registers were before them.
+#pragma once
+
+#include "unwind/compact_rule.h"
+#include "unwind/x86_instruction.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace sentry_prof::unwind {
+
+class CodeState {
+ public:
+  // What the instruction does to registers; not where the code goes on behind it.
+  void apply(const X86Instruction& instruction);
+
+  // By its DWARF number, one of kX86KeptRegisters.
+  bool has_overwritten(unsigned kept_register) const {
+    return (overwritten_ >> kept_register & 1) != 0;
+  }
+  bool is_at_same_sp(const CodeState& other) const {
+    return sp_is_known_ == other.sp_is_known_ && base_ == other.base_ &&
+           offset_bytes_ == other.offset_bytes_;
+  }
+
+  // The rule of the first instruction if the code returns in this state, and takes that much more
+  // off the stack. NoCfi where the return address cannot be told.
+  CompactRule rule(int32_t arguments_bytes) const;
+
+ private:
+  // Assembly with a realigned stack has its stack pointer elsewhere: Kept is one of
+  // kX86KeptRegisters, Word a word of the stack.
+  enum class Base : uint8_t { Sp, Fp, Kept, Word };
+
+  // Where the frame pointer's value is.
+  struct FpValue {
+    enum class Kind : uint8_t {
+      Original,  // still in the register, or put back
+      AtSp,      // it is an address of the stack: sp + offset_bytes
+      InMemory,  // at `base` + offset_bytes
+      Unknown,
+    };
+    Kind kind = Kind::Original;
+    Base base = Base::Sp;
+    int64_t offset_bytes = 0;
+  };
+
+  void move_sp(int64_t bytes);
+  void push();
+  void push_fp();
+  void pop_fp();
+  void save_fp(int64_t bytes);
+  void restore_fp(int64_t bytes);
+  void follow_fp();
+  void sp_from_fp(int64_t bytes);
+  void sp_from_kept(const X86Instruction& instruction);
+  void sp_from_stack(int64_t bytes);
+  void stand_on(Base base, int64_t offset_bytes);
+  void fp_from_sp(int64_t bytes);
+
+  bool is_plausible() const;
+  CompactRule rule_of(Base base, int64_t return_address_bytes, int32_t arguments_bytes) const;
+  std::optional<int16_t> place_of(Base base) const;
+  CompactKind kind_of(Base base) const;
+
+  Base base_ = Base::Sp;
+  unsigned kept_base_ = 0;  // its number, with Base::Kept
+  // With Base::Word: the word is there, relative to Base::Sp or Base::Fp.
+  Base word_base_ = Base::Sp;
+  int64_t word_bytes_ = 0;
+  int64_t offset_bytes_ = 0;  // the stack pointer is base + this
+  X86KeptRegisters overwritten_ = 0;
+  bool sp_is_known_ = true;
+  FpValue fp_;
+  // The last frame pointer that was saved from here on, and where; it is not on the stack yet.
+  FpValue saved_;
+  int64_t saved_at_bytes_ = INT64_MAX;
+};
+
+}  // namespace sentry_prof::unwind

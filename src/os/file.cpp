@@ -37,9 +37,17 @@ uint64_t FileByteSource::modified_unix_ns() const {
          static_cast<uint64_t>(status.st_mtim.tv_nsec);
 }
 
-bool FileByteSource::read_at(uint64_t offset, std::span<std::byte> out) const {
+namespace {
+
+bool is_range_of_file(uint64_t offset, uint64_t size_bytes) {
   constexpr auto kMaxOffset = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
-  if (offset > kMaxOffset || out.size() > kMaxOffset - offset) return false;
+  return offset <= kMaxOffset && size_bytes <= kMaxOffset - offset;
+}
+
+}  // namespace
+
+bool FileByteSource::read_at(uint64_t offset, std::span<std::byte> out) const {
+  if (!is_range_of_file(offset, out.size())) return false;
   while (!out.empty()) {
     const ssize_t count = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset));
     if (count < 0 && errno == EINTR) continue;
@@ -53,8 +61,7 @@ bool FileByteSource::read_at(uint64_t offset, std::span<std::byte> out) const {
 // Pieces of a few KiB, in no order, would each wait for a disk that could have read all of it at
 // once. Only asked for: what is in the page cache already costs some 50 ns a page.
 bool FileByteSource::will_be_read_in_pieces(uint64_t offset, uint64_t size_bytes) const {
-  constexpr auto kMaxOffset = static_cast<uint64_t>(std::numeric_limits<off_t>::max());
-  if (offset > kMaxOffset || size_bytes > kMaxOffset - offset) return false;
+  if (!is_range_of_file(offset, size_bytes)) return false;
   ::posix_fadvise(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(size_bytes),
                   POSIX_FADV_WILLNEED);
   return true;

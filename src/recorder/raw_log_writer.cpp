@@ -8,6 +8,7 @@ namespace sentry_prof::recorder {
 
 namespace {
 
+// Sections are read from it at once, not in pieces: another unwinder may need other parts.
 class LoggedFile final : public ByteSource {
  public:
   LoggedFile(RawLogWriter& log, uint32_t number, std::shared_ptr<const ByteSource> inner)
@@ -23,8 +24,6 @@ class LoggedFile final : public ByteSource {
     for (uint64_t block = offset / kRawBlockBytes; block <= last; ++block) keep(block);
     return true;
   }
-  // Another unwinder may need other parts of a section.
-  bool will_be_read_in_pieces(uint64_t, uint64_t) const override { return false; }
   bool was_silent() const override { return inner_->was_silent(); }
 
  private:

@@ -20,9 +20,9 @@ namespace sentry_prof::unwind {
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
                            unsigned max_instructions);
 
-// The same, and how far instructions behind `pc` have that rule, too: empty if there is no return.
-// `known` is a stretch of the same code that contains `pc` or begins behind it, or is empty:
-// reading on need go no further than there.
+// The same, and how far the rule holds: an empty stretch if there is no return, or if the
+// instruction itself changes what the rule tells of. `known` is a stretch of the same code that
+// contains `pc` or begins behind it, or is empty: reading on need go no further than there.
 CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
                               unsigned max_instructions, const CodeStretch& known);
 

@@ -11,7 +11,7 @@ namespace {
 // than a guess that the register holds one, or one of this stack (Go's runtime calls from one stack
 // to another with the register as it was); frames of functions that are written to be walked so are
 // small.
-constexpr uint64_t kFramePointerReach_bytes = 64u << 10;  // of a kept register, too
+constexpr uint64_t kFramePointerReach_bytes = 64u << 10;  // of what assembly has for it, too
 
 }  // namespace
 

@@ -131,7 +131,7 @@ class RowProgram {
 // --- Running ---
 
 CfiStatus RowProgram::run(Row& row) {
-  row_.begin = fde_.begin;
+  row_.function_begin = row_.begin = fde_.begin;
   row_.end = fde_.end;
   row_.return_address_register = cie_.return_address_register;
   row_.is_signal_frame = cie_.is_signal_frame;

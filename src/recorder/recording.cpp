@@ -49,6 +49,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       unwinder_(native_arch(), unwind::kDefaultRuleCache_bytes,
                 options_.read_memory ? &code_in_memory_ : nullptr),
       completion_(unwinder_, options_.read_memory),
+      left_stacks_(unwinder_, options_.read_memory),
       builder_(begin_ns),
       regions_(options_.find_jit_map),
       dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
@@ -147,7 +148,14 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
   unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
   if (result.end == unwind::WalkEnd::OtherStack) {
     copy_words(sample.frame_pointer_chain, frame_pointer_chain_);
+    const size_t copied_frames = result.frames.size();
     result = unwinder_.follow(result, frame_pointer_chain_, modules);
+    if (result.is_complete()) {
+      left_stacks_.learn(result, copied_frames, sample.pid, time_ns, modules);
+    } else {
+      result = left_stacks_.complete(result, sample.pid, time_ns, modules);
+      if (result.is_complete()) ++figures_.samples_with_live_frames;
+    }
   }
   if (result.end == unwind::WalkEnd::StackTruncated) {
     const CutStack cut{.pid = sample.pid,
@@ -223,58 +231,6 @@ profile::FrameKey Recording::key_of(const unwind::WalkedFrame& frame, uint32_t p
     }
   }
   return {image, frame.pc_is_exact, frame.pc};
-}
-
-// False if it is of no use: the stack is not cut, or no other could be told to be the same.
-bool Recording::keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread,
-                             const unwind::Walk& walk, const unwind::ModuleMap& modules) {
-  if (walk.end != unwind::WalkEnd::StackTruncated || walk.frames_left_out > 0) return false;
-  const auto compared = walk.steps.last(unwind::steps_to_compare(walk.steps));
-  if (compared.empty()) return false;
-  waiting_.add({.time_ns = time_ns,
-                .pid = pid,
-                .chunk_thread = chunk_thread,
-                .map_version = modules.version(),
-                .frames = frame_buffer_,
-                .last_steps = {compared.begin(), compared.end()}});
-  return true;
-}
-
-// A thread's next whole walk, which its memory has learnt, is the last that can tell: frames that
-// are not there any more do not come back.
-void Recording::settle_waiting(uint32_t chunk_thread, const unwind::WalkMemory& memory,
-                               const unwind::ModuleMap& modules) {
-  for (WaitingSample& sample : waiting_.take_thread(chunk_thread)) {
-    const bool is_whole =
-        sample.map_version == modules.version() && go_on_with(sample, memory, modules);
-    if (is_whole) ++figures_.samples_with_joined_frames;
-    const auto end = is_whole ? unwind::WalkEnd::Root : unwind::WalkEnd::StackTruncated;
-    keep(sample.time_ns, sample.chunk_thread, end, sample.frames);
-  }
-}
-
-// False, and nothing done, if the memory's walk did not come through the same frames.
-bool Recording::go_on_with(WaitingSample& sample, const unwind::WalkMemory& memory,
-                           const unwind::ModuleMap& modules) {
-  const auto outside = memory.beyond(sample.last_steps, unwind::kMaxFrames - sample.frames.size());
-  for (size_t i = outside.size(); i-- > 0;) {
-    unwind::WalkedFrame frame = outside[i].frame;
-    frame.is_joined = true;
-    sample.frames.push_back(key_of(frame, sample.pid, modules));
-  }
-  return !outside.empty();
-}
-
-void Recording::keep_cut(const std::vector<WaitingSample>& samples) {
-  for (const WaitingSample& sample : samples) {
-    keep(sample.time_ns, sample.chunk_thread, unwind::WalkEnd::StackTruncated, sample.frames);
-  }
-}
-
-void Recording::keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,
-                     std::span<const profile::FrameKey> frames) {
-  ++figures_.walk_ends[static_cast<size_t>(end)];
-  builder_.add_sample(time_ns, chunk_thread, frames);
 }
 
 void Recording::cut_large_chunk(uint64_t time_ns) {
@@ -416,6 +372,7 @@ void Recording::name_in_chunk(const ThreadRecord& record, uint32_t tid) {
 
 void Recording::cut_chunk(uint64_t end_ns) {
   keep_cut(waiting_.take_all());
+  keep_held();
   if (std::exchange(may_lack_ends_, false)) end_gone_processes(end_ns);
   for (auto& [tid, record] : threads_) {
     add_marker(record, tid, record.activity.on_chunk_end(end_ns, idle_threshold_ns_));

@@ -8,6 +8,7 @@
 #include "recorder/code_in_memory.h"
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
+#include "recorder/left_stacks.h"
 #include "recorder/stack_completion.h"
 #include "recorder/thread_activity.h"
 #include "recorder/waiting_samples.h"
@@ -114,6 +115,7 @@ class Recording final : public sampling::EventSink {
                       const unwind::ModuleMap& modules);
   bool go_on_with(WaitingSample& sample, const unwind::WalkMemory& memory,
                   const unwind::ModuleMap& modules);
+  void keep_held();
   void keep_cut(const std::vector<WaitingSample>& samples);
   void keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,
             std::span<const profile::FrameKey> frames);
@@ -135,6 +137,7 @@ class Recording final : public sampling::EventSink {
   unwind::Unwinder unwinder_;
   unwind::WalkMemories memories_;
   StackCompletion completion_;
+  LeftStacks left_stacks_;
   WaitingSamples waiting_;  // of the current chunk
   profile::ChunkBuilder builder_;
   AnonymousRegions regions_;

@@ -24,12 +24,8 @@ std::span<const uint64_t> FramePointerChain::beyond(std::span<const WalkedFrame>
 }
 
 bool FramePointerChain::leads_on(const WalkedFrame& last) const {
-  const std::vector<Module>& modules = modules_.modules();
-  const auto module = std::find_if(modules.begin(), modules.end(), [&](const Module& candidate) {
-    return candidate.image == last.image && candidate.image != kNoImage;
-  });
-  return module != modules.end() &&
-         has_frame_pointers(*module, {last.pc - (last.pc_is_exact ? 0 : 1)});
+  const Module* const module = modules_.find_image(last.image);
+  return module != nullptr && has_frame_pointers(*module, {last.pc - (last.pc_is_exact ? 0 : 1)});
 }
 
 // Code without a frame of its own, as leaves often are, is not in the chain; and the chain may have

@@ -51,4 +51,9 @@ const Module* ModuleMap::find(RuntimeAddress address) const {
   return found != modules_.end() && found->begin <= address ? &*found : nullptr;
 }
 
+const Module* ModuleMap::find_image(ImageId image) const {
+  const auto found = std::ranges::find(modules_, image, &Module::image);
+  return found == modules_.end() || image == kNoImage ? nullptr : &*found;
+}
+
 }  // namespace sentry_prof::unwind

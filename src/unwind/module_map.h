@@ -32,6 +32,8 @@ class ModuleMap {
   void clear();
   // Null if nothing executable is mapped there.
   const Module* find(RuntimeAddress address) const;
+  // The lowest of an image's; null if it is not mapped, and for kNoImage.
+  const Module* find_image(ImageId image) const;
   const std::vector<Module>& modules() const { return modules_; }
   // Equal only for maps of equal modules, whichever they are: it is new after each change. 0: none
   // was ever made.

@@ -43,6 +43,8 @@ struct Row {
   Bytes cfa_expression;
   std::array<RegisterRule, kRegisterCount> rules{};
   uint16_t return_address_register = 0;
+  // Of the contiguous piece of a function that the row's FDE covers; zero: not known.
+  LinkAddress function_begin;
   bool is_signal_frame =
       false;  // augmentation 'S': the pc found by this row is exact, not a return address
   // What the source did for its answer, whatever that is: about a byte of a program that it ran.

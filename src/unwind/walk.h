@@ -2,6 +2,7 @@
 #pragma once
 
 #include "unwind/code_facts.h"
+#include "unwind/left_stack.h"
 #include "unwind/module_map.h"
 #include "unwind/registers.h"
 #include "unwind/rule_cache.h"
@@ -43,6 +44,8 @@ struct Walk {
   std::span<const WalkedFrame> frames;
   WalkEnd end = WalkEnd::UnmappedPc;
   RuntimeAddress missing;  // of StackTruncated: the word that was not copied
+  // Of OtherStack, by the code: the frame pointer of what called it on that stack; 0: not known.
+  uint64_t left_frame_pointer = 0;
   // With a memory: the steps behind the last row that took all registers, innermost first, without
   // those that were remembered.
   std::span<const WalkStep> steps;
@@ -129,6 +132,10 @@ class Unwinder {
   // called the one which changed stacks is missing if this one keeps no frame of its own.
   Walk follow(const Walk& walk, std::span<const uint64_t> frame_pointer_chain,
               const ModuleMap& modules);
+
+  // A stack that was left, as it is now. No frames unless its innermost one is found
+  // (innermost_on_left_stack()) and leads to its root. All are marked as live.
+  Walk walk_left_stack(const LeftStack& left, const StackSnapshot& now, const ModuleMap& modules);
 
   // What the last walk saw, which reached its root in `modules`. Nothing, if it was not followed.
   void learn(WalkMemory& memory, const ModuleMap& modules);

@@ -107,7 +107,14 @@ class Walker {
   }
 
  private:
-  Walk walk() { return {frames_.in_order(), end_, missing_, trail_.steps(), frames_.left_out()}; }
+  Walk walk() {
+    return {.frames = frames_.in_order(),
+            .end = end_,
+            .missing = missing_,
+            .left_frame_pointer = left_frame_pointer_,
+            .steps = trail_.steps(),
+            .frames_left_out = frames_.left_out()};
+  }
 
   size_t room_for_frames() const { return kMaxWalkedFrames - frames_.count(); }
 
@@ -279,6 +286,7 @@ class Walker {
       case CompactKind::RootBehindNoCall:
         return is_entered_by_return() ? ends(WalkEnd::Root) : step_without_cfi(rule);
       case CompactKind::OtherStack:
+        left_frame_pointer_ = cursor_.fp_is_known ? cursor_.fp : 0;
         return ends(WalkEnd::OtherStack);
       case CompactKind::Malformed:
         return ends(WalkEnd::BadCfi);
@@ -452,6 +460,7 @@ class Walker {
   bool has_left_snapshot_ = false;  // over a signal frame, to a stack that was not copied
   WalkEnd end_ = WalkEnd::UnmappedPc;
   RuntimeAddress missing_;  // where the word lies that ended the walk
+  uint64_t left_frame_pointer_ = 0;
 };
 
 }  // namespace sentry_prof::unwind

@@ -49,6 +49,7 @@ class FuzzedCfi final : public CfiSource {
     row.cfa_offset = offset(input);
     row.cfa_expression = expression(input);
     row.return_address_register = input.u8() % (kRegisterCount + 1);
+    row.function_begin = {kTextBegin + static_cast<uint64_t>(row.cfa_offset) % 0x8000};
     row.is_signal_frame = input.u8() % 4 == 0;
     for (uint8_t rules = input.u8() % 8; rules > 0; --rules) {
       row.rules[input.u8() % kRegisterCount] = rule(input);
@@ -180,6 +181,20 @@ void check_chain(Unwinder& unwinder, const Registers& registers, const StackSnap
   require(followed.frames.size() == walked || followed.is_complete());
 }
 
+// The words are also the stack that code left: any of them may be what was called from there.
+void check_left_stack(Unwinder& unwinder, const Registers& registers, const StackSnapshot& stack,
+                      const ModuleMap& modules, const std::vector<uint64_t>& words) {
+  const Walk walk = unwinder.walk(registers, stack, modules);
+  const auto found = left_stack_of(walk.frames, walk.left_frame_pointer, modules);
+  require(!found || walk.end == WalkEnd::OtherStack);
+  const uint64_t callee = words.empty() ? 0 : words[registers.get(3) % words.size()];
+  const LeftStack made{
+      1, kTextBegin + registers.get(2) % 0x8000, kStackBegin + kLeftFrameReach_bytes, {callee}};
+  const Walk left = unwinder.walk_left_stack(found.value_or(made), stack, modules);
+  require(left.frames.empty() || left.is_complete());
+  for (const WalkedFrame& frame : left.frames) require(frame.is_live);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -224,6 +239,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     require(uncached.end == end && are_equal(frames, uncached.frames));
   }
   check_chain(unwinder, registers, stack, modules, words);
+  check_left_stack(unwinder, registers, stack, modules, words);
   check_with_memory(unwinder, registers, modules, words, registers.get(0));
   check_live(unwinder, registers, modules, bytes, registers.get(1) % (words.size() + 1));
   return 0;

@@ -204,6 +204,30 @@ TEST_CASE("What Go's runtime does on other stacks was called by goroutines", "[l
   CHECK(stripped.profile().share_containing("main.grow") > 0.5);
 }
 
+TEST_CASE("C code that Go calls has its callers in Go", "[linkage]") {
+  SKIP_IF(missing_perf());
+  if (const auto missing = missing_program("go")) return note_optional_skip(*missing);
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(directory, {.command = {target_path("go_calls_c"), "2"}});
+  CHECK(recording.summary().share_complete() > 0.95);
+  CHECK(recording.summary().number("frames_live") > 0);
+  const LoadedProfile& profile = recording.profile();
+  const auto share_with = [&](std::string_view function, std::string_view caller) {
+    return profile.share_of_samples([&](const LoadedSample& sample) {
+      const auto has = [&](std::string_view name) {
+        return std::ranges::any_of(
+            sample.stack, [&](size_t frame) { return profile.frames[frame].function == name; });
+      };
+      return has(function) && has(caller);
+    });
+  };
+  CHECK(share_with("sort_first", "main.first") > 0.4);
+  CHECK(share_with("sort_second", "main.second") > 0.4);
+  CHECK(share_with("sort_first", "main.second") == 0);
+  CHECK(share_with("sort_second", "main.first") == 0);
+  CHECK(profile.share_containing("runtime.cgocall") > 0.8);
+}
+
 TEST_CASE("A stripped program has whole stacks of module names and offsets", "[linkage]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

@@ -275,16 +275,17 @@ class Comparison {
   void compare_fde(uint64_t begin, uint64_t end) {
     ++result_.fdes;
     for (uint64_t pc = begin; pc < end;) {
-      const std::optional<uint64_t> next = compare_at(pc, pc);
+      const std::optional<uint64_t> next = compare_at(pc, pc, begin);
       ++result_.rows;
       if (!next || *next <= pc) return;
-      compare_at(pc + (*next - pc) / 2, pc);
+      compare_at(pc + (*next - pc) / 2, pc, begin);
       pc = *next;
     }
   }
 
-  // Looks up an address in the row that begins at `row_begin`. The end of the row, if we have one.
-  std::optional<uint64_t> compare_at(uint64_t pc, uint64_t row_begin) {
+  // Looks up an address in the row that begins at `row_begin`, of the FDE that begins at
+  // `fde_begin`. The end of the row, if we have one.
+  std::optional<uint64_t> compare_at(uint64_t pc, uint64_t row_begin, uint64_t fde_begin) {
     Row row;
     const RowStatus status = table_.row_at({pc}, row);
     const FramePtr frame = libdw_frame(cfi_, pc);
@@ -296,6 +297,8 @@ class Comparison {
     }
     const std::string text = difference(frame.get(), row);
     if (!text.empty()) note(pc, text);
+    if (row.function_begin.value != fde_begin)
+      note(pc, fmt::format("our function begins at {:#x}", row.function_begin.value));
     if (row.begin.value != row_begin)
       note(pc, fmt::format("our row begins at {:#x}", row.begin.value));
     return row.end.value;

@@ -1,0 +1,144 @@
+#include "recorder/left_stacks.h"
+
+#include "base/time_units.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sentry_prof::recorder {
+namespace {
+
+using unwind::Walk;
+using unwind::WalkedFrame;
+using unwind::WalkEnd;
+
+// Most goroutines end within so much.
+constexpr size_t kFirstRead_bytes = 4u << 10;
+constexpr size_t kReadGrowth = 8;
+
+using Frames = std::span<const WalkedFrame>;
+
+bool is_same(Frames a, Frames b) {
+  return std::ranges::equal(a, b, [](const WalkedFrame& x, const WalkedFrame& y) {
+    return x.image == y.image && x.pc == y.pc;
+  });
+}
+
+// The kernel's chain lacks the innermost frame up to Go 1.20: the function that changes stacks
+// keeps none.
+bool is_same_but_for_innermost(Frames a, Frames b) {
+  if (a.empty() || b.empty()) return false;
+  return is_same(a, b) || is_same(a.subspan(1), b) || is_same(a, b.subspan(1));
+}
+
+}  // namespace
+
+Walk LeftStacks::complete(const Walk& walk, uint32_t pid, uint64_t time_ns,
+                          const unwind::ModuleMap& modules) {
+  const auto left = unwind::left_stack_of(walk.frames, walk.left_frame_pointer, modules);
+  if (!left || walk.frames_left_out > 0) return walk;
+  const LeftPlace place{pid, modules.version(), *left};
+  frames_.assign(walk.frames.begin(), walk.frames.end());  // the unwinder walks again
+  look(place, time_ns, modules);
+  const Frames outside = believed_at(place, time_ns);
+  Walk result = walk;
+  result.steps = {};
+  if (!outside.empty() && frames_.size() + outside.size() <= unwind::kMaxFrames) {
+    frames_.insert(frames_.end(), outside.begin(), outside.end());
+    result.end = WalkEnd::Root;
+    result.is_followed = false;
+  }
+  result.frames = frames_;
+  return result;
+}
+
+LeftStacks::Key LeftStacks::key_of(const LeftPlace& place) {
+  return {place.pid, place.left.frame_pointer % kGoStackAlignment_bytes, place.left.callee.value};
+}
+
+Frames LeftStacks::believed_at(const LeftPlace& place, uint64_t time_ns) const {
+  const auto found = known_.find(key_of(place));
+  if (found == known_.end() || found->second.map_version != place.map_version) return {};
+  const Known& known = found->second;
+  const uint32_t wanted = known.alike_since_ns == 0 ? kTimesAlike : kTimesAlikeAgain;
+  const bool is_believed = known.times_alike >= wanted && known.alike_since_ns <= time_ns;
+  return is_believed ? std::span(known.frames) : Frames();
+}
+
+// A goroutine that has gone on may have other frames there by now, or another function may be
+// called from there: that says nothing.
+void LeftStacks::look(const LeftPlace& place, uint64_t time_ns, const unwind::ModuleMap& modules) {
+  Known& known = known_at(place);
+  if (known.last_look_ns >= time_ns || !may_look(time_ns)) return;
+  const auto frames = walk_now(place, time_ns, modules, known.last_look_ns);
+  if (frames.empty()) return;
+  known.see(frames, known.last_look_ns);
+  ++known.times_alike;
+}
+
+LeftStacks::Known& LeftStacks::known_at(const LeftPlace& place) {
+  if (known_.size() >= kMaxLeftStacks) known_.clear();
+  Known& known = known_[key_of(place)];
+  if (known.map_version != place.map_version) known = {.map_version = place.map_version};
+  return known;
+}
+
+void LeftStacks::Known::see(Frames seen, uint64_t time_ns) {
+  const bool are_others = !frames.empty() && !is_same_but_for_innermost(seen, frames);
+  if (are_others) {
+    alike_since_ns = time_ns;
+    times_alike = 0;
+  } else if (seen.size() <= frames.size()) {
+    return;
+  }
+  frames.assign(seen.begin(), seen.end());
+  for (WalkedFrame& frame : frames) frame.is_live = true;
+}
+
+void LeftStacks::learn(const Walk& whole, size_t copied_frames, uint32_t pid, uint64_t time_ns,
+                       const unwind::ModuleMap& modules) {
+  const auto left =
+      unwind::left_stack_of(whole.frames.first(copied_frames), whole.left_frame_pointer, modules);
+  if (!left || whole.frames.size() - copied_frames > kMaxLeftFrames) return;
+  known_at({pid, modules.version(), *left}).see(whole.frames.subspan(copied_frames), time_ns);
+}
+
+Frames LeftStacks::walk_now(const LeftPlace& place, uint64_t time_ns,
+                            const unwind::ModuleMap& modules, uint64_t& read_time_ns) {
+  const RuntimeAddress begin{place.left.frame_pointer - unwind::kLeftFrameReach_bytes};
+  for (size_t size = kFirstRead_bytes; size <= kMaxLeftStack_bytes; size *= kReadGrowth) {
+    buffer_.resize(std::max(buffer_.size(), size));
+    os::MemoryRange stack{begin.value, std::span(buffer_).first(size)};
+    read_time_ns = read_({place.pid, time_ns}, std::span(&stack, 1));
+    const unwind::StackSnapshot now(begin, stack.out.first(stack.got_bytes));
+    const Walk walk = unwinder_.walk_left_stack(place.left, now, modules);
+    const bool is_all = walk.end != WalkEnd::StackTruncated || stack.got_bytes < size;
+    if (is_all && walk.frames.size() > kMaxLeftFrames) return {};
+    if (is_all) return walk.frames;
+  }
+  return {};
+}
+
+bool LeftStacks::may_look(uint64_t time_ns) {
+  if (read_ == nullptr) return false;
+  if (time_ns - std::min(time_ns, second_begin_ns_) >= kNsPerSecond) {
+    second_begin_ns_ = time_ns;
+    looks_in_second_ = 0;
+  }
+  return looks_in_second_++ < kMaxLooksPerSecond;
+}
+
+bool LeftStacks::hold(HeldSample sample) {
+  const size_t bytes = sizeof(sample) + sample.frames.size() * sizeof(sample.frames[0]);
+  if (read_ == nullptr || held_bytes_ + bytes > kMaxHeld_bytes) return false;
+  held_bytes_ += bytes;
+  held_.push_back(std::move(sample));
+  return true;
+}
+
+std::vector<HeldSample> LeftStacks::take_held() {
+  held_bytes_ = 0;
+  return std::exchange(held_, {});
+}
+
+}  // namespace sentry_prof::recorder

@@ -1,0 +1,84 @@
+// Samples whose stacks are known later, or not at all: cut ones wait for their thread's next whole
+// walk, those whose callers are on another stack until that was looked at often enough.
+#include "recorder/recording.h"
+
+namespace sentry_prof::recorder {
+
+// False if it is of no use: the stack is as it will stay, or no other could be told to be the same.
+bool Recording::keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread,
+                             const unwind::Walk& walk, const unwind::ModuleMap& modules) {
+  if (walk.frames_left_out > 0) return false;
+  if (walk.end == unwind::WalkEnd::OtherStack) {
+    const auto left = unwind::left_stack_of(walk.frames, walk.left_frame_pointer, modules);
+    return left && left_stacks_.hold({.time_ns = time_ns,
+                                      .chunk_thread = chunk_thread,
+                                      .place = {pid, modules.version(), *left},
+                                      .frames = frame_buffer_});
+  }
+  if (walk.end != unwind::WalkEnd::StackTruncated) return false;
+  const auto compared = walk.steps.last(unwind::steps_to_compare(walk.steps));
+  if (compared.empty()) return false;
+  waiting_.add({.time_ns = time_ns,
+                .pid = pid,
+                .chunk_thread = chunk_thread,
+                .map_version = modules.version(),
+                .frames = frame_buffer_,
+                .last_steps = {compared.begin(), compared.end()}});
+  return true;
+}
+
+// A thread's next whole walk, which its memory has learnt, is the last that can tell: frames that
+// are not there any more do not come back.
+void Recording::settle_waiting(uint32_t chunk_thread, const unwind::WalkMemory& memory,
+                               const unwind::ModuleMap& modules) {
+  for (WaitingSample& sample : waiting_.take_thread(chunk_thread)) {
+    const bool is_whole =
+        sample.map_version == modules.version() && go_on_with(sample, memory, modules);
+    if (is_whole) ++figures_.samples_with_joined_frames;
+    const auto end = is_whole ? unwind::WalkEnd::Root : unwind::WalkEnd::StackTruncated;
+    keep(sample.time_ns, sample.chunk_thread, end, sample.frames);
+  }
+}
+
+// False, and nothing done, if the memory's walk did not come through the same frames.
+bool Recording::go_on_with(WaitingSample& sample, const unwind::WalkMemory& memory,
+                           const unwind::ModuleMap& modules) {
+  const auto outside = memory.beyond(sample.last_steps, unwind::kMaxFrames - sample.frames.size());
+  for (size_t i = outside.size(); i-- > 0;) {
+    unwind::WalkedFrame frame = outside[i].frame;
+    frame.is_joined = true;
+    sample.frames.push_back(key_of(frame, sample.pid, modules));
+  }
+  return !outside.empty();
+}
+
+void Recording::keep_cut(const std::vector<WaitingSample>& samples) {
+  for (const WaitingSample& sample : samples) {
+    keep(sample.time_ns, sample.chunk_thread, unwind::WalkEnd::StackTruncated, sample.frames);
+  }
+}
+
+void Recording::keep_held() {
+  for (HeldSample& sample : left_stacks_.take_held()) {
+    const auto outside = left_stacks_.believed_at(sample.place, sample.time_ns);
+    const bool is_whole =
+        !outside.empty() && sample.frames.size() + outside.size() <= unwind::kMaxFrames;
+    if (is_whole) {
+      ++figures_.samples_with_live_frames;
+      const unwind::ModuleMap& modules = processes_.process(sample.place.pid).modules;
+      for (const unwind::WalkedFrame& frame : outside) {
+        sample.frames.push_back(key_of(frame, sample.place.pid, modules));
+      }
+    }
+    const auto end = is_whole ? unwind::WalkEnd::Root : unwind::WalkEnd::OtherStack;
+    keep(sample.time_ns, sample.chunk_thread, end, sample.frames);
+  }
+}
+
+void Recording::keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,
+                     std::span<const profile::FrameKey> frames) {
+  ++figures_.walk_ends[static_cast<size_t>(end)];
+  builder_.add_sample(time_ns, chunk_thread, frames);
+}
+
+}  // namespace sentry_prof::recorder

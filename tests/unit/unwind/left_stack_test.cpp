@@ -1,0 +1,93 @@
+// Where code changed the stack: what it was called by is found on the one that it left.
+#include "left_stack_fixture.h"
+#include "support/catch2.h"
+
+#include <algorithm>
+#include <optional>
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+
+using Pcs = std::vector<uint64_t>;
+
+namespace {
+
+struct Left : LeftStackWorld {
+  std::optional<LeftStack> left() {
+    const Walk walk = walk_of_sample();
+    return left_stack_of(walk.frames, walk.left_frame_pointer, modules);
+  }
+  Pcs callers() {
+    const uint64_t begin = kGoFramePointer - kLeftFrameReach_bytes;
+    const Walk walk = unwinder.walk_left_stack(left().value(), FakeStack(begin, words), modules);
+    CHECK(std::ranges::all_of(walk.frames, &WalkedFrame::is_live));
+    CHECK(std::ranges::none_of(walk.frames, &WalkedFrame::pc_is_exact));
+    return pcs(walk);
+  }
+};
+
+const Pcs kCallersOnGoStack{kCallsChanger, kCallsC, kGoRoot};
+
+}  // namespace
+
+TEST_CASE("a walk tells what it needs to know of a stack that code left") {
+  Left w;
+  CHECK(end_of(w.walk_of_sample()) == "other_stack");
+  const LeftStack left = w.left().value();
+  CHECK(left.image == kProgram);
+  CHECK(left.changer_pc == kInChanger);
+  CHECK(left.frame_pointer == kGoFramePointer);
+  CHECK(left.callee.value == at(kCalledByGo));
+}
+
+TEST_CASE("Go's own code between the change of stacks and the C function is passed over") {
+  Left w;  // asmcgocall_landingpad, since Go 1.22
+  w.cfi.add(0x3200, 0x3300, row_with_cfa(kRsp, 8));
+  const FakeStack stack(0x7000, {at(kInCalledByGo), 0, at(0x3250), at(kInChanger)});
+  const Walk walk = w.walk(registers_at(at(kLeafInC), 0x7000, kGoFramePointer), stack);
+  CHECK(pcs(walk) == Pcs{kLeafInC, kInCalledByGo, 0x3250, kInChanger});
+  const auto left = left_stack_of(walk.frames, walk.left_frame_pointer, w.modules);
+  CHECK(left.value().callee.value == at(kCalledByGo));
+}
+
+TEST_CASE("without a frame pointer or the C function's beginning nothing is known of the stack") {
+  Left w;
+  const Walk walk = w.walk_of_sample();
+  CHECK_FALSE(left_stack_of(walk.frames, 0, w.modules));
+  CHECK_FALSE(left_stack_of(walk.frames.last(1), kGoFramePointer, w.modules));
+  CHECK_FALSE(left_stack_of({}, kGoFramePointer, w.modules));
+  w.cfi.add(kCalledByGo, kCalledByGo + 0x100, row_with_cfa(kRsp, 16));
+  CHECK_FALSE(w.left());
+}
+
+TEST_CASE("the callers are on the stack that was left, up to its root") {
+  Left w;
+  CHECK(w.callers() == kCallersOnGoStack);
+  w.goroutine_calls(kCallsCElsewhere);
+  CHECK(w.callers() == Pcs{kCallsChanger, kCallsCElsewhere, kGoRoot});
+}
+
+TEST_CASE("what changes stacks may keep a frame pointer of its own") {
+  Left w;  // since Go 1.21: `push %rbp; mov %rsp, %rbp`
+  const uint64_t callers_frame_pointer = kGoFramePointer + 0x38;
+  w.words.assign(w.words.size() + 8, 0);
+  w.goroutine(kGoFramePointer) = callers_frame_pointer;
+  w.goroutine(kGoFramePointer + 8) = at(kCallsChanger);
+  w.goroutine(kGoFramePointer + 16) = at(kCalledByGo);
+  w.goroutine(callers_frame_pointer + 8) = at(kCallsC);
+  w.goroutine(callers_frame_pointer + 24) = at(kGoRoot);
+  CHECK(w.callers() == kCallersOnGoStack);
+}
+
+TEST_CASE("a stack that is not as it was left has no callers") {
+  Left w;
+  SECTION("another function was called") { w.goroutine_calls(kCallsC, 0x1000); }
+  SECTION("the call is of something else") { w.code.put_call(kCallsChanger, 0x6000); }
+  SECTION("the call's frame is not the frame pointer's") {
+    w.cfi.add(0x5000, 0x5100, row_with_cfa(kRsp, 0x40));
+  }
+  SECTION("it does not lead to a root") { w.goroutine(kGoFramePointer + 24) = at(0xa000); }
+  SECTION("it ends too early") { w.words.resize(w.words.size() - 7); }
+  SECTION("it cannot be read") { w.words.clear(); }
+  CHECK(w.callers().empty());
+}

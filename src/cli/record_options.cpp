@@ -272,9 +272,10 @@ Result<void> complete(RecordOptions& options) {
   if (options.upload && !options.replay.empty()) {
     return fail(ErrorCode::InvalidArgument, "--replay writes files; upload them");
   }
-  if (!options.upload && (!options.sending.dsn.empty() || !options.sending.dsn_file.empty() ||
-                          !options.sending.spool.empty())) {
-    return fail(ErrorCode::InvalidArgument, "--dsn, --dsn-file and --spool are for --upload");
+  if (!options.upload && options.sending != SendingOptions{}) {
+    return fail(ErrorCode::InvalidArgument,
+                "--dsn, --dsn-file, --spool, --max-retries, --keep-image-type, --compress and "
+                "--ca-file are for --upload");
   }
   if (auto ok = complete_profile_options(options); !ok) return ok;
   options.sending.is_verbose = options.is_verbose;

@@ -231,10 +231,11 @@ std::string problem_lines(const RunFigures& figures, bool is_verbose) {
   const auto& problems = figures.image_problems;
   if (problems.empty()) return "";
   if (!is_verbose) {
+    const bool is_one = problems.size() == 1;
     return fmt::format(
-        "  note      {} mapped file{} could not be read, or not {} unwind tables (-v tells "
-        "which)\n",
-        problems.size(), problems.size() == 1 ? "" : "s", problems.size() == 1 ? "its" : "their");
+        "  note      {} mapped file{} could not be read, or not {} unwind tables: {}{}\n",
+        problems.size(), is_one ? "" : "s", is_one ? "its" : "their", printable_utf8(problems[0]),
+        is_one ? "" : "; ... (-v tells the others)");
   }
   std::string text;
   for (size_t i = 0; i < std::min(kShownProblems, problems.size()); ++i) {

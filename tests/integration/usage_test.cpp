@@ -34,6 +34,21 @@ TEST_CASE("Without arguments, or with wrong ones, the usage is told", "[usage]")
   CHECK(run_sentry_prof({"record", "--frequency", "0x10", "--", "true"}).status() == 2);
 }
 
+TEST_CASE("What only --upload uses is wrong usage without it", "[usage]") {
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--spool", "kept"},
+                                                  {"--max-retries", "1"},
+                                                  {"--compress", "zstd"},
+                                                  {"--ca-file", "ca.pem"},
+                                                  {"--keep-image-type"}}) {
+    std::vector<std::string> arguments{"record"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.insert(arguments.end(), {"--", "true"});
+    const CommandResult result = run_sentry_prof(arguments);
+    CHECK(result.status() == 2);
+    check_says(result, "for --upload");
+  }
+}
+
 TEST_CASE("A release or environment that Sentry would refuse is wrong usage", "[usage]") {
   const CommandResult release =
       run_sentry_prof({"record", "--release", "team/app@1", "--", "true"});

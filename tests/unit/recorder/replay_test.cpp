@@ -104,8 +104,9 @@ TEST_CASE("A file whose unwind tables cannot be read is one problem, and no unre
   REQUIRE(figures);
   REQUIRE(figures->image_problems.size() == 1);
   CHECK(figures->image_problems[0].starts_with("/tmp/spin/spin: no unwind information: "));
-  CHECK(summary_text(*figures, {}, false).find("1 mapped file could not be read, or not its") !=
-        std::string::npos);
+  CHECK(summary_text(*figures, {}, false)
+            .find("1 mapped file could not be read, or not its unwind tables: /tmp/spin/spin: no "
+                  "unwind information: ") != std::string::npos);
 }
 
 TEST_CASE("A stored recording that was cut off anywhere is played up to there") {

@@ -33,27 +33,27 @@ bool is_same_but_for_innermost(Frames a, Frames b) {
 
 }  // namespace
 
-Walk LeftStacks::complete(const Walk& walk, uint32_t pid, uint64_t time_ns,
-                          const unwind::ModuleMap& modules) {
+WholeWalk LeftStacks::complete(const Walk& walk, uint32_t pid, uint64_t time_ns,
+                               const unwind::ModuleMap& modules) {
   const auto left = unwind::left_stack_of(walk.frames, walk.left_frame_pointer, modules);
-  if (!left || walk.frames_left_out > 0) return walk;
+  if (!left || walk.frames_left_out > 0 || read_ == nullptr) return {walk, std::nullopt};
   const LeftPlace place{pid, modules.version(), *left};
   frames_.assign(walk.frames.begin(), walk.frames.end());  // the unwinder walks again
-  look(place, time_ns, modules);
-  const Frames outside = believed_at(place, time_ns);
-  Walk result = walk;
-  result.steps = {};
+  WholeWalk result{walk, std::nullopt};
+  if (is_still_seen(place, time_ns, modules)) result.seen_at = place;
+  result.walk.steps = {};
+  const Frames outside = result.seen_at ? believed_at(place, time_ns) : Frames();
   if (!outside.empty() && frames_.size() + outside.size() <= unwind::kMaxFrames) {
     frames_.insert(frames_.end(), outside.begin(), outside.end());
-    result.end = WalkEnd::Root;
-    result.is_followed = false;
+    result.walk.end = WalkEnd::Root;
+    result.walk.is_followed = false;
   }
-  result.frames = frames_;
+  result.walk.frames = frames_;
   return result;
 }
 
 LeftStacks::Key LeftStacks::key_of(const LeftPlace& place) {
-  return {place.pid, place.left.frame_pointer % kGoStackAlignment_bytes, place.left.callee.value};
+  return {place.pid, place.left.frame_pointer, place.left.callee.value};
 }
 
 Frames LeftStacks::believed_at(const LeftPlace& place, uint64_t time_ns) const {
@@ -65,62 +65,70 @@ Frames LeftStacks::believed_at(const LeftPlace& place, uint64_t time_ns) const {
   return is_believed ? std::span(known.frames) : Frames();
 }
 
-// A goroutine that has gone on may have other frames there by now, or another function may be
-// called from there: that says nothing.
-void LeftStacks::look(const LeftPlace& place, uint64_t time_ns, const unwind::ModuleMap& modules) {
+// Whether the first look after a sample of that time found that the stack was left there. Where it
+// was not, the sample's caller may be one that looks never see: it calls, and goes on to sleep.
+bool LeftStacks::is_still_seen(const LeftPlace& place, uint64_t time_ns,
+                               const unwind::ModuleMap& modules) {
   Known& known = known_at(place);
-  if (known.last_look_ns >= time_ns || !may_look(time_ns)) return;
-  const auto frames = walk_now(place, time_ns, modules, known.last_look_ns);
-  if (frames.empty()) return;
-  known.see(frames, known.last_look_ns);
+  if (known.last_look_ns >= time_ns) return known.is_seen;
+  if (!may_look(time_ns)) return false;
+  const auto [walk, is_of_callee] = walk_now(place, time_ns, modules, known.last_look_ns);
+  const Frames frames = walk.frames;
+  known.is_seen = !frames.empty();
+  if (!known.is_seen || !is_of_callee) return known.is_seen;
+  known.hear_of(frames, known.last_look_ns);
+  known.frames.assign(frames.begin(), frames.end());
   ++known.times_alike;
+  return true;
 }
 
+// Of a process that maps something, it is still known that its callers changed.
 LeftStacks::Known& LeftStacks::known_at(const LeftPlace& place) {
-  if (known_.size() >= kMaxLeftStacks) known_.clear();
-  Known& known = known_[key_of(place)];
-  if (known.map_version != place.map_version) known = {.map_version = place.map_version};
+  const Key key = key_of(place);
+  if (known_.size() >= kMaxLeftStacks && !known_.contains(key)) known_.clear();
+  Known& known = known_[key];
+  if (known.map_version != place.map_version) {
+    known = {.map_version = place.map_version, .alike_since_ns = known.alike_since_ns};
+  }
   return known;
 }
 
-void LeftStacks::Known::see(Frames seen, uint64_t time_ns) {
-  const bool are_others = !frames.empty() && !is_same_but_for_innermost(seen, frames);
-  if (are_others) {
-    alike_since_ns = time_ns;
+// The chain may tell of a moment before the last look.
+void LeftStacks::Known::hear_of(Frames callers, uint64_t time_ns) {
+  if (!frames.empty() && !is_same_but_for_innermost(callers, frames)) {
+    alike_since_ns = std::max(time_ns, last_look_ns);
     times_alike = 0;
-  } else if (seen.size() <= frames.size()) {
-    return;
+    frames.clear();
   }
-  frames.assign(seen.begin(), seen.end());
-  for (WalkedFrame& frame : frames) frame.is_live = true;
+  if (frames.empty()) frames.assign(callers.begin(), callers.end());
 }
 
 void LeftStacks::learn(const Walk& whole, size_t copied_frames, uint32_t pid, uint64_t time_ns,
                        const unwind::ModuleMap& modules) {
   const auto left =
       unwind::left_stack_of(whole.frames.first(copied_frames), whole.left_frame_pointer, modules);
-  if (!left || whole.frames.size() - copied_frames > kMaxLeftFrames) return;
-  known_at({pid, modules.version(), *left}).see(whole.frames.subspan(copied_frames), time_ns);
+  if (!left || read_ == nullptr || whole.frames.size() - copied_frames > kMaxLeftFrames) return;
+  known_at({pid, modules.version(), *left}).hear_of(whole.frames.subspan(copied_frames), time_ns);
 }
 
-Frames LeftStacks::walk_now(const LeftPlace& place, uint64_t time_ns,
-                            const unwind::ModuleMap& modules, uint64_t& read_time_ns) {
+unwind::LeftStackWalk LeftStacks::walk_now(const LeftPlace& place, uint64_t time_ns,
+                                           const unwind::ModuleMap& modules,
+                                           uint64_t& read_time_ns) {
   const RuntimeAddress begin{place.left.frame_pointer - unwind::kLeftFrameReach_bytes};
   for (size_t size = kFirstRead_bytes; size <= kMaxLeftStack_bytes; size *= kReadGrowth) {
     buffer_.resize(std::max(buffer_.size(), size));
     os::MemoryRange stack{begin.value, std::span(buffer_).first(size)};
     read_time_ns = read_({place.pid, time_ns}, std::span(&stack, 1));
     const unwind::StackSnapshot now(begin, stack.out.first(stack.got_bytes));
-    const Walk walk = unwinder_.walk_left_stack(place.left, now, modules);
-    const bool is_all = walk.end != WalkEnd::StackTruncated || stack.got_bytes < size;
-    if (is_all && walk.frames.size() > kMaxLeftFrames) return {};
-    if (is_all) return walk.frames;
+    const unwind::LeftStackWalk left = unwinder_.walk_left_stack(place.left, now, modules);
+    const bool is_all = left.walk.end != WalkEnd::StackTruncated || stack.got_bytes < size;
+    if (is_all && left.walk.frames.size() <= kMaxLeftFrames) return left;
+    if (is_all) return {};
   }
   return {};
 }
 
 bool LeftStacks::may_look(uint64_t time_ns) {
-  if (read_ == nullptr) return false;
   if (time_ns - std::min(time_ns, second_begin_ns_) >= kNsPerSecond) {
     second_begin_ns_ = time_ns;
     looks_in_second_ = 0;
@@ -130,7 +138,7 @@ bool LeftStacks::may_look(uint64_t time_ns) {
 
 bool LeftStacks::hold(HeldSample sample) {
   const size_t bytes = sizeof(sample) + sample.frames.size() * sizeof(sample.frames[0]);
-  if (read_ == nullptr || held_bytes_ + bytes > kMaxHeld_bytes) return false;
+  if (held_bytes_ + bytes > kMaxHeld_bytes) return false;
   held_bytes_ += bytes;
   held_.push_back(std::move(sample));
   return true;

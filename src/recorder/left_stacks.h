@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -16,22 +17,18 @@
 
 namespace sentry_prof::recorder {
 
-// Who calls a C function from Go is seen now and then: where the C code has not touched the frame
-// pointer, so that the kernel's chain has it, and when the goroutine's stack is read, mostly after
-// the call has returned; what is seen there is a call of the same function at the same depth, but
-// perhaps a later one. So the callers are believed where they have been the same so often. Where
-// others were seen once, it takes so many more, one after the other, that what is mixed is hardly
-// ever believed: of calls of which a share p has other callers, p * (1 - p)^64 are taken for the
-// others', at most 0.6 %.
+// A goroutine's stack is read after the sample, mostly when the sampled call has returned: what is
+// found may be a later call, by others. So a sample's callers are believed only if its stack is
+// then left at the same place, and if those of the same C function there were the same so often,
+// one look after the other. Where they changed once, as looks or the kernel's chain of frame
+// pointers have it, it takes so many more that a mixture is hardly ever believed. Of calls of which
+// a share p has other callers, and is met by looks as often as by samples, p * (1 - p)^64 * (1 + 64
+// p) are taken for the others', at most 1.3 %.
 inline constexpr uint32_t kTimesAlike = 8;
 inline constexpr uint32_t kTimesAlikeAgain = 64;
-// The same depth, whichever goroutine: all stacks end at a multiple of this (_StackMin in Go's
-// runtime/stack.go, their smallest size). Depths that differ by multiples of it are told apart by
-// their frames, and count as others.
-inline constexpr uint64_t kGoStackAlignment_bytes = 2048;
 // What samples may take that wait for their stacks to be known, and what is kept of such stacks.
 inline constexpr size_t kMaxHeld_bytes = 4u << 20;
-inline constexpr size_t kMaxLeftStacks = 1024;
+inline constexpr size_t kMaxLeftStacks = 1024;  // of at most 12 KiB each
 // A look is a turn of another thread, some 10 us, and a walk of 10 to 100 frames.
 inline constexpr uint32_t kMaxLooksPerSecond = 1000;
 // Deeper goroutines are not followed.
@@ -52,6 +49,13 @@ struct HeldSample {
   std::vector<profile::FrameKey> frames;
 };
 
+struct WholeWalk {
+  unwind::Walk walk;
+  // The stack was left at the same place after the sample: if `walk` has no callers, they may yet
+  // be believed.
+  std::optional<LeftPlace> seen_at;
+};
+
 class LeftStacks {
  public:
   // `read` may be empty: then nothing is known.
@@ -61,8 +65,8 @@ class LeftStacks {
   // For the unwinder's last walk, which left a stack: the same with the frames of that, if they can
   // be believed. Looks at the stack if it has not been looked at since the sample was taken. Valid
   // until the next call.
-  unwind::Walk complete(const unwind::Walk& walk, uint32_t pid, uint64_t time_ns,
-                        const unwind::ModuleMap& modules);
+  WholeWalk complete(const unwind::Walk& walk, uint32_t pid, uint64_t time_ns,
+                     const unwind::ModuleMap& modules);
   // What the kernel's chain of frame pointers tells of a stack that was left: `whole` has its
   // frames behind the first `copied_frames`.
   void learn(const unwind::Walk& whole, size_t copied_frames, uint32_t pid, uint64_t time_ns,
@@ -74,28 +78,29 @@ class LeftStacks {
 
   // Keeps a sample until its place may be known. False if there is no room.
   bool hold(HeldSample sample);
+  size_t held_bytes() const { return held_bytes_; }
   // All that are held; none is any more.
   std::vector<HeldSample> take_held();
 
  private:
-  // The pid, how deep in its stack the goroutine was, and what it called.
+  // The pid, the frame pointer where the stack was left, and what was called.
   using Key = std::tuple<uint32_t, uint64_t, uint64_t>;
   struct Known {
     uint64_t map_version = 0;
     uint64_t last_look_ns = 0;
+    bool is_seen = false;  // a call was there, perhaps of another function
     uint32_t times_alike = 0;
     uint64_t alike_since_ns = 0;  // 0: since ever
     std::vector<unwind::WalkedFrame> frames;
 
-    void see(std::span<const unwind::WalkedFrame> seen, uint64_t time_ns);
+    void hear_of(std::span<const unwind::WalkedFrame> callers, uint64_t time_ns);
   };
 
   static Key key_of(const LeftPlace& place);
   Known& known_at(const LeftPlace& place);
-  void look(const LeftPlace& place, uint64_t time_ns, const unwind::ModuleMap& modules);
-  std::span<const unwind::WalkedFrame> walk_now(const LeftPlace& place, uint64_t time_ns,
-                                                const unwind::ModuleMap& modules,
-                                                uint64_t& read_time_ns);
+  bool is_still_seen(const LeftPlace& place, uint64_t time_ns, const unwind::ModuleMap& modules);
+  unwind::LeftStackWalk walk_now(const LeftPlace& place, uint64_t time_ns,
+                                 const unwind::ModuleMap& modules, uint64_t& read_time_ns);
   bool may_look(uint64_t time_ns);
 
   unwind::Unwinder& unwinder_;

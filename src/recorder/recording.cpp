@@ -153,7 +153,9 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
     if (result.is_complete()) {
       left_stacks_.learn(result, copied_frames, sample.pid, time_ns, modules);
     } else {
-      result = left_stacks_.complete(result, sample.pid, time_ns, modules);
+      const WholeWalk left = left_stacks_.complete(result, sample.pid, time_ns, modules);
+      result = left.walk;
+      left_place_ = left.seen_at;
       if (result.is_complete()) ++figures_.samples_with_live_frames;
     }
   }
@@ -236,7 +238,9 @@ profile::FrameKey Recording::key_of(const unwind::WalkedFrame& frame, uint32_t p
 void Recording::cut_large_chunk(uint64_t time_ns) {
   if (--samples_until_size_check_ > 0) return;
   samples_until_size_check_ = kSamplesPerSizeCheck;
-  if (builder_.estimated_json_bytes() < options_.max_chunk_json_bytes) return;
+  // A frame that is held is an index of a few digits then.
+  const uint64_t json_bytes = builder_.estimated_json_bytes() + left_stacks_.held_bytes();
+  if (json_bytes < options_.max_chunk_json_bytes) return;
   cut_chunk(time_ns + 1);
   chunk_end_ns_ = time_ns + 1 + options_.chunk_ns;
 }

@@ -138,6 +138,7 @@ class Recording final : public sampling::EventSink {
   unwind::WalkMemories memories_;
   StackCompletion completion_;
   LeftStacks left_stacks_;
+  std::optional<LeftPlace> left_place_;  // of the last walk that left a stack
   WaitingSamples waiting_;  // of the current chunk
   profile::ChunkBuilder builder_;
   AnonymousRegions regions_;

@@ -9,11 +9,10 @@ bool Recording::keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thre
                              const unwind::Walk& walk, const unwind::ModuleMap& modules) {
   if (walk.frames_left_out > 0) return false;
   if (walk.end == unwind::WalkEnd::OtherStack) {
-    const auto left = unwind::left_stack_of(walk.frames, walk.left_frame_pointer, modules);
-    return left && left_stacks_.hold({.time_ns = time_ns,
-                                      .chunk_thread = chunk_thread,
-                                      .place = {pid, modules.version(), *left},
-                                      .frames = frame_buffer_});
+    return left_place_ && left_stacks_.hold({.time_ns = time_ns,
+                                             .chunk_thread = chunk_thread,
+                                             .place = *left_place_,
+                                             .frames = frame_buffer_});
   }
   if (walk.end != unwind::WalkEnd::StackTruncated) return false;
   const auto compared = walk.steps.last(unwind::steps_to_compare(walk.steps));

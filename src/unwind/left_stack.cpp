@@ -1,5 +1,8 @@
 #include "unwind/left_stack.h"
 
+#include <array>
+#include <cstring>
+
 namespace sentry_prof::unwind {
 namespace {
 
@@ -7,6 +10,13 @@ constexpr ArchRegisters kX86 = arch_registers(Arch::X86_64);
 constexpr uint64_t kSlot_bytes = sizeof(uint64_t);
 // runtime.asmcgocall has 144 bytes in Go 1.19.
 constexpr uint64_t kLongestChanger_bytes = 512;
+// Of a cgo wrapper up to its jump: a load of some 4 bytes for each argument.
+constexpr size_t kLongestWrapper_bytes = 48;
+// `jmp` with 32 and with 8 bits of displacement (Intel SDM, volume 2, "JMP").
+constexpr std::byte kJump{0xe9};
+constexpr size_t kJump_bytes = 5;
+constexpr std::byte kShortJump{0xeb};
+constexpr size_t kShortJump_bytes = 2;
 
 LinkAddress lookup_pc(const WalkedFrame& frame) { return {frame.pc - (frame.pc_is_exact ? 0 : 1)}; }
 
@@ -32,6 +42,28 @@ bool has_frame(const Module& module, uint64_t runtime_pc, uint64_t sp, uint64_t 
          sp + static_cast<uint64_t>(row.cfa_offset) == frame_pointer + 2 * kSlot_bytes;
 }
 
+// What cgo makes for a C function without a result ends in a jump to it: `mov (%rdi), ...; jmp`. A
+// byte that only looks like a jump does not lead to just there.
+bool jumps_to(uint64_t function, RuntimeAddress target, const ModuleMap& modules) {
+  const Module* const module = modules.find({function});
+  std::array<std::byte, kLongestWrapper_bytes> code;
+  if (module == nullptr || module->code == nullptr ||
+      !module->code->read_code(to_link({function}, module->bias), code)) {
+    return false;
+  }
+  for (size_t i = 0; i + kJump_bytes <= code.size(); ++i) {
+    int32_t offset = 0;
+    std::memcpy(&offset, &code[i + 1], sizeof(offset));
+    const uint64_t near_offset = target.value - (function + i + kJump_bytes);
+    const uint64_t short_offset = target.value - (function + i + kShortJump_bytes);
+    const bool is_near = code[i] == kJump && static_cast<uint64_t>(int64_t{offset}) == near_offset;
+    const bool is_short = code[i] == kShortJump &&
+                          static_cast<uint64_t>(int64_t{int8_t(code[i + 1])}) == short_offset;
+    if (is_near || is_short) return true;
+  }
+  return false;
+}
+
 bool is_in_code_with_frame_pointers(const WalkedFrame& frame, const ModuleMap& modules) {
   const Module* const module = modules.find_image(frame.image);
   return module != nullptr && module->cfi != nullptr &&
@@ -44,23 +76,23 @@ struct Candidate {
   uint64_t frame_pointer = 0;
 };
 
-std::optional<Registers> registers_of(const Candidate& at, const LeftStack& left,
-                                      const StackSnapshot& stack, const ModuleMap& modules,
-                                      CallSites& call_sites) {
+std::optional<LeavingCall> call_at(const Candidate& at, const LeftStack& left,
+                                   const StackSnapshot& stack, const ModuleMap& modules,
+                                   CallSites& call_sites) {
   const uint64_t sp = at.slot + kSlot_bytes;
   uint64_t pc = 0;
   uint64_t callee = 0;
   if (!stack.read_u64({at.slot}, pc) || !stack.read_u64({sp}, callee)) return std::nullopt;
-  if (callee != left.callee.value) return std::nullopt;
   const Module* const module = modules.find({pc - 1});
   const bool is_here = module != nullptr && module->image == left.image && module->cfi != nullptr;
   if (!is_here || !calls_changer(left, *module, pc, call_sites)) return std::nullopt;
   if (!has_frame(*module, pc, sp, at.frame_pointer)) return std::nullopt;
-  Registers registers;
-  registers.set(kX86.program_counter, pc);
-  registers.set(kX86.stack_pointer, sp);
-  registers.set(kX86.frame_pointer, at.frame_pointer);
-  return registers;
+  LeavingCall call;
+  call.registers.set(kX86.program_counter, pc);
+  call.registers.set(kX86.stack_pointer, sp);
+  call.registers.set(kX86.frame_pointer, at.frame_pointer);
+  call.is_of_callee = callee == left.callee.value || jumps_to(callee, left.callee, modules);
+  return call;
 }
 
 }  // namespace
@@ -82,17 +114,17 @@ std::optional<LeftStack> left_stack_of(std::span<const WalkedFrame> frames, uint
                    .callee = to_runtime(row.function_begin, module->bias)};
 }
 
-std::optional<Registers> innermost_on_left_stack(const LeftStack& left, const StackSnapshot& stack,
-                                                 const ModuleMap& modules, CallSites& call_sites) {
+std::optional<LeavingCall> call_on_left_stack(const LeftStack& left, const StackSnapshot& stack,
+                                              const ModuleMap& modules, CallSites& call_sites) {
   Candidate behind_record{left.frame_pointer + kSlot_bytes};
   if (!stack.read_u64({left.frame_pointer}, behind_record.frame_pointer)) return std::nullopt;
-  auto registers = registers_of(behind_record, left, stack, modules, call_sites);
-  for (uint64_t below = kSlot_bytes; !registers && below <= kLeftFrameReach_bytes;
+  auto call = call_at(behind_record, left, stack, modules, call_sites);
+  for (uint64_t below = kSlot_bytes; !call && below <= kLeftFrameReach_bytes;
        below += kSlot_bytes) {
-    const Candidate inside{left.frame_pointer - below, left.frame_pointer};
-    registers = registers_of(inside, left, stack, modules, call_sites);
+    call =
+        call_at({left.frame_pointer - below, left.frame_pointer}, left, stack, modules, call_sites);
   }
-  return registers;
+  return call;
 }
 
 }  // namespace sentry_prof::unwind

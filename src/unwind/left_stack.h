@@ -31,15 +31,21 @@ std::optional<LeftStack> left_stack_of(std::span<const WalkedFrame> frames, uint
 // 1.19 and 1.24.
 inline constexpr uint64_t kLeftFrameReach_bytes = 256;
 
-// The registers of the innermost frame on a stack that was left, with the address behind its call
-// as pc. `stack` begins kLeftFrameReach_bytes below the frame pointer. It is the frame that
+// A call by which a stack was left.
+struct LeavingCall {
+  Registers registers;  // of the frame that made it, with the address behind the call as pc
+  bool is_of_callee = false;
+};
+
+// The call by which a stack was left at that frame pointer. `stack` begins kLeftFrameReach_bytes
+// below it. The frame that made the call is the one that
 //   calls the function which changed stacks,
-//   with the callee as first argument, above the return address (asmcgocall(fn, arg); Go's
-//   abi-internal.md, "ABI0"),
 //   and whose row leads from there to the frame pointer's place, two words below the caller's stack
-//   pointer (abi-internal.md, "Stack layout" of amd64).
-// None if there is no such frame: the stack is not any more, or again, as it was left.
-std::optional<Registers> innermost_on_left_stack(const LeftStack& left, const StackSnapshot& stack,
-                                                 const ModuleMap& modules, CallSites& call_sites);
+//   pointer (Go's abi-internal.md, "Stack layout" of amd64).
+// It is of the callee if that is the first argument, above the return address (asmcgocall(fn, arg);
+// abi-internal.md, "ABI0"), or if the first argument is a function that jumps to it. None if there
+// is no such frame: the stack is not any more, or again, as it was left.
+std::optional<LeavingCall> call_on_left_stack(const LeftStack& left, const StackSnapshot& stack,
+                                              const ModuleMap& modules, CallSites& call_sites);
 
 }  // namespace sentry_prof::unwind

@@ -70,17 +70,19 @@ Walk Unwinder::follow(const Walk& walk, std::span<const uint64_t> frame_pointer_
   return result;
 }
 
-Walk Unwinder::walk_left_stack(const LeftStack& left, const StackSnapshot& now,
-                               const ModuleMap& modules) {
-  const auto innermost = innermost_on_left_stack(left, now, modules, code_facts_->call_sites);
-  if (!innermost) return {};
-  const Walk result = walk(*innermost, now, modules, nullptr, AtEndOfCopy::Ends);
-  const size_t frames = result.frames.size();
-  if (!result.is_complete() || result.frames_left_out > 0) return {{}, result.end, result.missing};
-  for (WalkedFrame& frame : std::span(*frames_).first(frames)) frame.is_live = true;
+LeftStackWalk Unwinder::walk_left_stack(const LeftStack& left, const StackSnapshot& now,
+                                        const ModuleMap& modules) {
+  const auto call = call_on_left_stack(left, now, modules, code_facts_->call_sites);
+  if (!call) return {};
+  Walk result = walk(call->registers, now, modules, nullptr, AtEndOfCopy::Ends);
+  if (!result.is_complete() || result.frames_left_out > 0) {
+    result.frames = {};
+    return {result};
+  }
+  for (WalkedFrame& frame : std::span(*frames_).first(result.frames.size())) frame.is_live = true;
   (*frames_)[0].pc_is_exact = false;
   (*frames_)[0].origin = FrameOrigin::FramePointer;
-  return result;
+  return {result, call->is_of_callee};
 }
 
 Walk Unwinder::walk_live(const Registers& registers, const StackSnapshot& stack,

@@ -79,6 +79,12 @@ inline size_t Walk::number_of(size_t index) const {
 // far, is done a third time.
 inline constexpr uint32_t kMaxWork = 1u << 19;
 
+// Of the stack that a walk left.
+struct LeftStackWalk {
+  Walk walk;
+  bool is_of_callee = false;  // LeavingCall
+};
+
 struct UnwinderStats {
   uint64_t cache_hits = 0;
   uint64_t cache_misses = 0;
@@ -133,9 +139,10 @@ class Unwinder {
   Walk follow(const Walk& walk, std::span<const uint64_t> frame_pointer_chain,
               const ModuleMap& modules);
 
-  // A stack that was left, as it is now. No frames unless its innermost one is found
-  // (innermost_on_left_stack()) and leads to its root. All are marked as live.
-  Walk walk_left_stack(const LeftStack& left, const StackSnapshot& now, const ModuleMap& modules);
+  // A stack that was left, as it is now. No frames unless the call by which it was left is found
+  // (call_on_left_stack()) and leads to its root. All are marked as live.
+  LeftStackWalk walk_left_stack(const LeftStack& left, const StackSnapshot& now,
+                                const ModuleMap& modules);
 
   // What the last walk saw, which reached its root in `modules`. Nothing, if it was not followed.
   void learn(WalkMemory& memory, const ModuleMap& modules);

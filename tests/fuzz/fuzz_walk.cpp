@@ -190,7 +190,7 @@ void check_left_stack(Unwinder& unwinder, const Registers& registers, const Stac
   const uint64_t callee = words.empty() ? 0 : words[registers.get(3) % words.size()];
   const LeftStack made{
       1, kTextBegin + registers.get(2) % 0x8000, kStackBegin + kLeftFrameReach_bytes, {callee}};
-  const Walk left = unwinder.walk_left_stack(found.value_or(made), stack, modules);
+  const Walk left = unwinder.walk_left_stack(found.value_or(made), stack, modules).walk;
   require(left.frames.empty() || left.is_complete());
   for (const WalkedFrame& frame : left.frames) require(frame.is_live);
 }

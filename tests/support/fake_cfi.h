@@ -55,7 +55,7 @@ class FakeCfi final : public unwind::CfiSource {
 // Code at link addresses, as a test states it; what it does not state cannot be read.
 class FakeCode final : public unwind::CodeSource {
  public:
-  void put(uint64_t begin, std::initializer_list<int> bytes) {
+  void put(uint64_t begin, const std::vector<int>& bytes) {
     for (int byte : bytes) bytes_[begin++] = static_cast<std::byte>(byte);
   }
   // A direct call, so that it returns to `return_address`.

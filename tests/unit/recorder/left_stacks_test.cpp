@@ -34,7 +34,9 @@ struct Goroutine : LeftStackWorld {
   Walk sample() { return sample_of(now_ns += 10); }
   Walk sample_of(uint64_t time_ns) {
     now_ns = std::max(now_ns, time_ns + 1);
-    return stacks->complete(walk_of_sample(), kGoPid, time_ns, modules);
+    const WholeWalk result = stacks->complete(walk_of_sample(), kGoPid, time_ns, modules);
+    is_seen = result.seen_at.has_value();
+    return result.walk;
   }
   void take(uint32_t samples) {
     for (uint32_t i = 0; i < samples; ++i) sample();
@@ -58,6 +60,7 @@ struct Goroutine : LeftStackWorld {
   ReadMemory read;
   int reads = 0;
   uint64_t now_ns = 1000;
+  bool is_seen = false;  // after the last sample
   std::optional<LeftStacks> stacks;
 };
 
@@ -100,13 +103,57 @@ TEST_CASE("callers that change have to be the same more often, and then count fr
   CHECK(g.stacks->believed_at(g.place(), changed_ns - 1).empty());
 }
 
-TEST_CASE("a goroutine that has gone on speaks neither for nor against its callers") {
+TEST_CASE("a sample whose goroutine has gone on has no callers, whatever others have") {
   Goroutine g;
-  g.take(kTimesAlike - 1);
+  g.take(kTimesAlike);
+  CHECK(g.is_seen);
   const auto words = std::exchange(g.words, std::vector<uint64_t>(g.words.size()));
   CHECK(pcs(g.sample()) == kCopiedFrames);
+  CHECK_FALSE(g.is_seen);
+  const uint64_t time_ns = g.now_ns - 1;
   g.words = words;
   CHECK(pcs(g.sample()) == kWholeStackOfGo);
+  g.words.clear();
+  g.sample();
+  CHECK(pcs(g.sample_of(time_ns)) == kCopiedFrames);
+}
+
+TEST_CASE("a look that finds another function called counts for neither, and the sample is whole") {
+  Goroutine g;
+  g.take(kTimesAlike);
+  g.goroutine_calls(kCallsCElsewhere, 0x1000);
+  CHECK(pcs(g.sample()) == kWholeStackOfGo);
+  CHECK(g.is_seen);
+}
+
+TEST_CASE("a new map takes what was seen, but not that callers changed") {
+  Goroutine g;
+  g.take(1);
+  SECTION("they did not") {
+    g.modules.insert(g.modules.modules().back());
+    g.take(kTimesAlike - 1);
+    CHECK(pcs(g.sample()) == kWholeStackOfGo);
+  }
+  SECTION("they did") {
+    g.learn(kCallsCElsewhere);
+    g.modules.insert(g.modules.modules().back());
+    g.take(kTimesAlikeAgain - 1);
+    CHECK(g.stacks->believed_at(g.place(), g.now_ns).empty());
+    CHECK(pcs(g.sample()) == kWholeStackOfGo);
+  }
+}
+
+TEST_CASE("callers that changed before the last look have changed by then") {
+  Goroutine g;
+  g.take(3);
+  const uint64_t looked_ns = g.now_ns;
+  g.now_ns -= 25;
+  g.learn(kCallsCElsewhere);
+  g.now_ns = looked_ns;
+  g.goroutine_calls(kCallsCElsewhere);
+  g.take(kTimesAlikeAgain);
+  CHECK(g.stacks->believed_at(g.place(), looked_ns - 1).empty());
+  CHECK_FALSE(g.stacks->believed_at(g.place(), looked_ns).empty());
 }
 
 TEST_CASE("what the kernel's chain has speaks against other callers, not for the same") {
@@ -139,17 +186,9 @@ TEST_CASE("what was seen holds for one process, one map and one C function") {
   CHECK_FALSE(g.stacks->believed_at(place, g.now_ns).empty());
   SECTION("other process") { ++place.pid; }
   SECTION("other map") { ++place.map_version; }
-  SECTION("other depth") { place.left.frame_pointer += 8; }
+  SECTION("other depth, or goroutine") { place.left.frame_pointer += 2048; }
   SECTION("other function") { ++place.left.callee.value; }
   CHECK(g.stacks->believed_at(place, g.now_ns).empty());
-}
-
-TEST_CASE("another goroutine's call at the same depth counts as the same") {
-  Goroutine g;
-  g.take(kTimesAlike);
-  LeftPlace place = g.place();
-  place.left.frame_pointer += kGoStackAlignment_bytes;
-  CHECK(g.stacks->believed_at(place, g.now_ns).size() == 3);
 }
 
 TEST_CASE("no more is looked at in a second than is allowed") {
@@ -163,8 +202,9 @@ TEST_CASE("no more is looked at in a second than is allowed") {
 TEST_CASE("where memory cannot be read, nothing is looked at or held") {
   Goroutine g;
   LeftStacks blind(g.unwinder, {});
-  CHECK(pcs(blind.complete(g.walk_of_sample(), kGoPid, 10, g.modules)) == kCopiedFrames);
-  CHECK_FALSE(blind.hold({}));
+  const WholeWalk result = blind.complete(g.walk_of_sample(), kGoPid, 10, g.modules);
+  CHECK(pcs(result.walk) == kCopiedFrames);
+  CHECK_FALSE(result.seen_at);
 }
 
 TEST_CASE("samples are held until they are taken, and no more of them than there is room for") {

@@ -19,11 +19,15 @@ struct Left : LeftStackWorld {
   }
   Pcs callers() {
     const uint64_t begin = kGoFramePointer - kLeftFrameReach_bytes;
-    const Walk walk = unwinder.walk_left_stack(left().value(), FakeStack(begin, words), modules);
+    const auto [walk, is_of_callee_now] =
+        unwinder.walk_left_stack(left().value(), FakeStack(begin, words), modules);
+    is_of_callee = is_of_callee_now;
     CHECK(std::ranges::all_of(walk.frames, &WalkedFrame::is_live));
     CHECK(std::ranges::none_of(walk.frames, &WalkedFrame::pc_is_exact));
     return pcs(walk);
   }
+
+  bool is_of_callee = false;  // of the last callers()
 };
 
 const Pcs kCallersOnGoStack{kCallsChanger, kCallsC, kGoRoot};
@@ -63,6 +67,7 @@ TEST_CASE("without a frame pointer or the C function's beginning nothing is know
 TEST_CASE("the callers are on the stack that was left, up to its root") {
   Left w;
   CHECK(w.callers() == kCallersOnGoStack);
+  CHECK(w.is_of_callee);
   w.goroutine_calls(kCallsCElsewhere);
   CHECK(w.callers() == Pcs{kCallsChanger, kCallsCElsewhere, kGoRoot});
 }
@@ -79,9 +84,41 @@ TEST_CASE("what changes stacks may keep a frame pointer of its own") {
   CHECK(w.callers() == kCallersOnGoStack);
 }
 
+TEST_CASE("what Go called may be a function that jumps to the one that runs") {
+  Left w;
+  constexpr uint64_t kWrapper = 0x1080;
+  w.code.put(kWrapper, std::vector<int>(48, 0x90));
+  SECTION("near") { w.code.put(kWrapper + 2, {0xe9, 0x79, 0x0f, 0, 0}); }
+  SECTION("short") {
+    w.add_c(0x1020, row_with_cfa(kRsp, 16));
+    w.code.put(kWrapper + 2, {0xeb, 0x9c});
+    const FakeStack stack(0x7000, {at(0x1050), 0, at(kInChanger), 0});
+    const Walk walk = w.walk(registers_at(at(kLeafInC), 0x7000, kGoFramePointer), stack);
+    const auto left = left_stack_of(walk.frames, walk.left_frame_pointer, w.modules);
+    w.goroutine_calls(kCallsC, kWrapper);
+    const FakeStack now(kGoFramePointer - kLeftFrameReach_bytes, w.words);
+    CHECK(w.unwinder.walk_left_stack(left.value(), now, w.modules).is_of_callee);
+    return;
+  }
+  w.goroutine_calls(kCallsC, kWrapper);
+  CHECK(w.callers() == kCallersOnGoStack);
+  CHECK(w.is_of_callee);
+}
+
+TEST_CASE("the call by which a stack was left may be of another function") {
+  Left w;
+  w.goroutine_calls(kCallsC, 0x1000);
+  SECTION("whose code cannot be read") {}
+  SECTION("that jumps elsewhere") {
+    w.code.put(0x1000, std::vector<int>(48, 0x90));
+    w.code.put(0x1002, {0xe9, 0xf8, 0x0f, 0, 0});
+  }
+  CHECK(w.callers() == kCallersOnGoStack);
+  CHECK_FALSE(w.is_of_callee);
+}
+
 TEST_CASE("a stack that is not as it was left has no callers") {
   Left w;
-  SECTION("another function was called") { w.goroutine_calls(kCallsC, 0x1000); }
   SECTION("the call is of something else") { w.code.put_call(kCallsChanger, 0x6000); }
   SECTION("the call's frame is not the frame pointer's") {
     w.cfi.add(0x5000, 0x5100, row_with_cfa(kRsp, 0x40));

@@ -1,8 +1,7 @@
 #include "recorder/live_stack.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
+#include <utility>
 
 namespace sentry_prof::recorder {
 
@@ -22,7 +21,8 @@ constexpr size_t kMaxWordDistance_bytes = 4 * kPage_bytes;
 // another in between; with none in place nearly half of 11,400 were (`scripts/bench joins`). Each
 // more halves the chance for a program that is made to deceive.
 constexpr size_t kMaxOuterWords = 4;
-// Copying that much takes a CPU about 80 ms. Enough for stacks of 1 MiB at 101 Hz on five threads.
+// Copying that much takes a CPU about 80 ms. Five stacks of 1 MiB, as often as the rings are looked
+// at while copies are cut (recorder.cpp: kDeepPollInterval_ns).
 constexpr uint64_t kBytesPerSecond = 512u << 20;
 // A walk of recursion takes about 50 ns a frame, as copying so much does.
 constexpr uint64_t kBytesPerFrame = 320;
@@ -31,8 +31,6 @@ constexpr uint64_t kBytesPerFrame = 320;
 
 bool LiveStack::begin(const CutCopy& copy, std::span<const unwind::WalkStep> steps) {
   copy_ = copy;
-  size_bytes_ = 0;
-  pieces_.clear();
   different_words_.clear();
   outer_words_.clear();
   unwind::DistinctValues pcs;
@@ -45,26 +43,27 @@ bool LiveStack::begin(const CutCopy& copy, std::span<const unwind::WalkStep> ste
     if (is_outer) outer_words_.push_back(word);
   }
   place_words();
+  reading_ = &readings_.of(copy.thread);
+  is_served_ = is_served_by(*reading_);
+  is_own_ = false;
+  show_pieces();
   return read_ != nullptr;
 }
 
-// Each look at them would be a turn of the reader's thread: they are read with each piece, behind
-// it, so that they tell of it.
+// Each look at them would be a turn of the reader's thread: those that are near to the outermost
+// are read with each piece, behind it, so that they tell of it.
 void LiveStack::place_words() {
-  words_read_bytes_ = 0;
-  words_size_bytes_ = 0;
-  uint64_t begin = UINT64_MAX;
-  uint64_t end = 0;
-  for (const auto& words : {std::span(different_words_), std::span(outer_words_)}) {
-    for (const unwind::SeenWord& word : words) {
-      begin = std::min(begin, word.address);
-      end = std::max(end, word.address + sizeof(uint64_t));
-    }
-  }
-  if (begin >= end || end - begin > kMaxWordDistance_bytes) return;
-  words_begin_ = {begin};
-  words_size_bytes_ = static_cast<size_t>(end - begin);
-  words_now_.resize(words_size_bytes_);
+  const auto for_each_word = [&](auto&& use) {
+    for (const unwind::SeenWord& word : different_words_) use(word.address);
+    for (const unwind::SeenWord& word : outer_words_) use(word.address);
+  };
+  uint64_t last = 0;
+  for_each_word([&](uint64_t address) { last = std::max(last, address); });
+  uint64_t begin = last;
+  for_each_word([&](uint64_t address) {
+    if (last - address <= kMaxWordDistance_bytes) begin = std::min(begin, address);
+  });
+  words_ = {{begin}, last == 0 ? 0 : static_cast<size_t>(last - begin) + sizeof(uint64_t)};
 }
 
 bool LiveStack::still_stands() {
@@ -73,12 +72,33 @@ bool LiveStack::still_stands() {
 
 bool LiveStack::may_stand() { return are_in_place(outer_words_); }
 
-// Words that are near to each other are read at once.
+// What lies outside of a frame says nothing if it is not known that the frame stood then.
+bool LiveStack::is_served_by(const StackReading& reading) const {
+  const auto has = [&](const unwind::SeenWord& word) {
+    const RuntimeAddress address{word.address};
+    return reading.has_behind(address) || reading.has_in_piece(address);
+  };
+  const auto& words = outer_words_.empty() ? different_words_ : outer_words_;
+  return !reading.pieces().empty() && reading.pieces().front().begin.value <= copy_.end.value &&
+         !words.empty() && std::ranges::all_of(words, has);
+}
+
+// Of a shallower stack than the one that was read first the words are among the pieces. They were
+// read before what lies outside of them, and have to be the same behind it, too.
 bool LiveStack::are_in_place(std::span<const unwind::SeenWord> words) {
-  if (words_read_bytes_ > 0) {
-    const unwind::StackSnapshot now(words_begin_, std::span(words_now_).first(words_read_bytes_));
-    return std::ranges::all_of(words, [&](const auto& word) { return word.is_still_in(now); });
+  const unwind::StackSnapshot pieces({}, {}, true, reading_->pieces());
+  bool are_behind = true;
+  for (const unwind::SeenWord& word : words) {
+    const bool is_behind = reading_->has_behind({word.address});
+    const bool is_known = is_behind || reading_->has_in_piece({word.address});
+    if (is_known && !word.is_still_in(is_behind ? reading_->behind() : pieces)) return false;
+    are_behind = are_behind && is_behind;
   }
+  return are_behind || are_in_place_now(words);
+}
+
+// Words that are near to each other are read at once.
+bool LiveStack::are_in_place_now(std::span<const unwind::SeenWord> words) {
   while (!words.empty()) {
     const uint64_t last = words[0].address;  // outermost first: mostly the highest
     const auto is_far = [last](const unwind::SeenWord& word) {
@@ -97,70 +117,68 @@ bool LiveStack::are_near_in_place(std::span<const unwind::SeenWord> words) {
   const uint64_t begin = std::ranges::min(words, {}, &unwind::SeenWord::address).address;
   near_words_now_.resize(static_cast<size_t>(words[0].address - begin) + sizeof(uint64_t));
   os::MemoryRange range{begin, near_words_now_};
-  read_({copy_.pid, copy_.time_ns}, std::span(&range, 1));
+  read_(request(), std::span(&range, 1));
   const unwind::StackSnapshot now({begin}, range.out.first(range.got_bytes));
   return std::ranges::all_of(words, [&](const auto& word) { return word.is_still_in(now); });
 }
 
 bool LiveStack::grow(RuntimeAddress missing) {
-  const RuntimeAddress begin = begin_of_next(missing);
-  const bool goes_on = !pieces_.empty() && pieces_.back().end() == begin.value;
-  if (!goes_on && pieces_.size() == kMaxPieces) return false;
-  const size_t old_bytes = goes_on ? pieces_.back().bytes.size() : 0;
-  const size_t asked = std::min(goes_on ? (kGrowth - 1) * old_bytes : kFirstPiece_bytes,
-                                kMaxLiveStack_bytes - size_bytes_);
-  if (asked == 0 || !spend(asked)) return false;
-  if (buffer_.size() < size_bytes_ + asked) {
-    buffer_.resize(size_bytes_ + asked);
-    place_pieces();
+  refill_budget();
+  const auto has = [&](const auto& piece) { return piece.has(missing, sizeof(uint64_t)); };
+  if (std::ranges::any_of(pieces_, has)) return budget_bytes_ > 0;
+  if (is_served_) {
+    // This copy's return addresses were not read behind what another sample needed: a walk without
+    // pieces says what this one needs.
+    is_served_ = false;
+    show_pieces();
+    return budget_bytes_ > 0;
   }
-  std::array<os::MemoryRange, 2> ranges{
-      {{begin.value, std::span(buffer_).subspan(size_bytes_, asked)},
-       {words_begin_.value, std::span(words_now_).first(words_size_bytes_)}}};
-  const uint64_t time_ns =
-      read_({copy_.pid, copy_.time_ns}, std::span(ranges).first(words_size_bytes_ > 0 ? 2 : 1));
-  const size_t got = ranges[0].got_bytes;
-  budget_bytes_ += asked - got;
-  if (got == 0) return false;
-  words_read_bytes_ = ranges[1].got_bytes;
-  read_time_ns_ = time_ns;
-  size_bytes_ += got;
-  if (goes_on) pieces_.pop_back();
-  pieces_.push_back({{begin.value - old_bytes}, std::span(buffer_).first(old_bytes + got)});
-  place_pieces();
-  return pieces_.back().has(missing, sizeof(uint64_t));
+  const StackRange piece = next_piece(missing);
+  if (piece.size_bytes == 0 || piece.size_bytes > budget_bytes_) return false;
+  if (!std::exchange(is_own_, true)) reading_->restart(copy_.thread);
+  budget_bytes_ -= reading_->read_piece(read_, request(), piece, words_);
+  show_pieces();
+  return std::ranges::any_of(pieces_, has);
 }
 
 // Most frames are small: what is near is read through to. Registers are saved below the return
-// address, perhaps on the page before.
-RuntimeAddress LiveStack::begin_of_next(RuntimeAddress missing) const {
+// address, perhaps on the page before. Empty if there are too many pieces, or too large ones.
+StackRange LiveStack::next_piece(RuntimeAddress missing) const {
   const uint64_t end = pieces_.empty() ? copy_.end.value : pieces_.back().end();
-  if (missing.value < end + kFirstPiece_bytes) return {end};
-  return {std::max(end, (missing.value & ~uint64_t{kPage_bytes - 1}) - kPage_bytes)};
+  const bool is_near = missing.value < end + kFirstPiece_bytes;
+  const uint64_t page_before = (missing.value & ~uint64_t{kPage_bytes - 1}) - kPage_bytes;
+  const uint64_t begin = is_near ? end : std::max(end, page_before);
+  const bool goes_on = begin == end && !pieces_.empty();
+  if (!goes_on && pieces_.size() == kMaxPieces) return {};
+  const size_t wanted = goes_on ? (kGrowth - 1) * pieces_.back().bytes.size() : kFirstPiece_bytes;
+  return {{begin}, std::min(wanted, kMaxLiveStack_bytes - reading_->size_bytes())};
 }
 
-// The buffer may have moved.
-void LiveStack::place_pieces() {
-  size_t begin = 0;
-  for (Piece& piece : pieces_) {
-    piece.bytes = std::span(buffer_).subspan(begin, piece.bytes.size());
-    begin += piece.bytes.size();
-  }
+// Those of samples with more on the stack may lie within the copy.
+void LiveStack::show_pieces() {
+  const auto all = is_served_ || is_own_ ? reading_->pieces() : std::span<const Piece>();
+  const auto first =
+      std::ranges::find_if(all, [&](const Piece& piece) { return is_beyond(piece); });
+  pieces_ = all.subspan(static_cast<size_t>(first - all.begin()));
 }
+
+bool LiveStack::goes_on() const {
+  return std::ranges::any_of(reading_->pieces(),
+                             [&](const Piece& piece) { return is_beyond(piece); });
+}
+
+void LiveStack::end_batch() { readings_.end_batch(); }
 
 void LiveStack::charge_walk(size_t frames) {
   budget_bytes_ -= std::min(budget_bytes_, frames * kBytesPerFrame);
 }
 
-bool LiveStack::spend(size_t bytes) {
+void LiveStack::refill_budget() {
   const uint64_t passed_ns = copy_.time_ns - std::min(copy_.time_ns, budget_time_ns_);
   const double refill = static_cast<double>(passed_ns) * 1e-9 * double{kBytesPerSecond};
   budget_time_ns_ = std::max(budget_time_ns_, copy_.time_ns);
   budget_bytes_ = static_cast<uint64_t>(
       std::min(static_cast<double>(budget_bytes_) + refill, double{kBytesPerSecond}));
-  if (bytes > budget_bytes_) return false;
-  budget_bytes_ -= bytes;
-  return true;
 }
 
 }  // namespace sentry_prof::recorder

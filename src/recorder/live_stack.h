@@ -2,8 +2,7 @@
 #pragma once
 
 #include "base/address.h"
-#include "base/byte_reader.h"
-#include "recorder/read_memory.h"
+#include "recorder/stack_reading.h"
 #include "unwind/walk.h"
 
 #include <cstddef>
@@ -15,7 +14,7 @@ namespace sentry_prof::recorder {
 
 // What a sample has of a stack that is deeper.
 struct CutCopy {
-  uint32_t pid = 0;
+  StackReading::Thread thread;
   uint64_t time_ns = 0;
   RuntimeAddress end;
   size_t size_bytes = 0;
@@ -28,16 +27,24 @@ class LiveStack {
  public:
   explicit LiveStack(ReadMemory read) : read_(std::move(read)) {}
 
-  // Begins anew, without pieces. `steps` are those of the walk over the copy, innermost first; not
-  // kept. False if nothing can be read at all.
+  // Begins with what was read for the thread's other samples of the batch, if it shows the last
+  // return addresses of this copy, too. `steps` are those of the walk over the copy, innermost
+  // first; not kept. False if nothing can be read at all.
   bool begin(const CutCopy& copy, std::span<const unwind::WalkStep> steps);
-  // Reads the stack at `missing`, above all pieces: from the end of the last one on if that is
-  // near, else leaving out what lies between. Gives up at the stack's end, at kMaxLiveStack_bytes,
-  // and beyond what may be read in a second.
+  // After a walk over the pieces (at first, over the copy) that found no word at `missing`: whether
+  // another one may get farther. What was read for another sample, and is not enough, is left out
+  // first; then the stack is read from the end of the last piece on if `missing` is near, else
+  // leaving out what lies between. Gives up at the stack's end, at kMaxLiveStack_bytes, and beyond
+  // what may be read and walked in a second.
   bool grow(RuntimeAddress missing);
-  std::span<const unwind::StackSnapshot::Piece> pieces() const { return pieces_; }
-  // When the last of them were read.
-  uint64_t read_time_ns() const { return read_time_ns_; }
+  // What was read beyond the copy, upward.
+  std::span<const StackReading::Piece> pieces() const { return pieces_; }
+  // Whether anything is known to be there.
+  bool goes_on() const;
+  // When the last of it was read.
+  uint64_t read_time_ns() const { return reading_->read_time_ns(); }
+  // All samples that were taken before what was read have been looked at.
+  void end_batch();
 
   // What is read in a second has to be walked, too.
   void charge_walk(size_t frames);
@@ -50,35 +57,32 @@ class LiveStack {
   bool may_stand();
 
  private:
-  using Piece = unwind::StackSnapshot::Piece;
+  using Piece = StackReading::Piece;
 
+  bool is_served_by(const StackReading& reading) const;
   bool are_in_place(std::span<const unwind::SeenWord> words);
+  bool are_in_place_now(std::span<const unwind::SeenWord> words);
   bool are_near_in_place(std::span<const unwind::SeenWord> words);
   void place_words();
-  bool spend(size_t bytes);
-  RuntimeAddress begin_of_next(RuntimeAddress missing) const;
-  void place_pieces();
+  void refill_budget();
+  StackRange next_piece(RuntimeAddress missing) const;
+  bool is_beyond(const Piece& piece) const { return piece.end() > copy_.end.value; }
+  void show_pieces();
+  MemoryRequest request() const { return {copy_.thread.pid, copy_.time_ns}; }
 
   ReadMemory read_;
+  StackReadings readings_;
+  StackReading* reading_ = nullptr;  // of the copy's thread
+  bool is_served_ = false;           // by what was read for another sample
+  bool is_own_ = false;              // it was read for this one
   CutCopy copy_;
   std::vector<unwind::SeenWord> different_words_;  // return addresses, outermost first
   std::vector<unwind::SeenWord> outer_words_;
-  uint64_t read_time_ns_ = 0;
   std::vector<std::byte> near_words_now_;
-  // All words that may be looked at, if they are near to each other, as they were behind the last
-  // piece.
-  std::vector<std::byte> words_now_;
-  RuntimeAddress words_begin_;
-  size_t words_size_bytes_ = 0;  // 0: they are not near
-  size_t words_read_bytes_ = 0;
-  std::vector<std::byte> buffer_;
-  size_t size_bytes_ = 0;
-  std::vector<Piece> pieces_;  // in buffer_, one behind the other
+  StackRange words_;  // of these, those near to the outermost
+  std::span<const StackReading::Piece> pieces_;
   uint64_t budget_bytes_ = 0;
   uint64_t budget_time_ns_ = 0;
 };
-
-// The default size of a stack (RLIMIT_STACK).
-inline constexpr size_t kMaxLiveStack_bytes = 8u << 20;
 
 }  // namespace sentry_prof::recorder

@@ -58,11 +58,16 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       samples_until_size_check_(kSamplesPerSizeCheck) {}
 
 void Recording::on_event(const sampling::Event& event) {
-  on_time(event.time_ns);
+  cut_chunk_if_due(event.time_ns);
   std::visit([&](const auto& body) { on_body(event.time_ns, body); }, event.body);
 }
 
 void Recording::on_time(uint64_t time_ns) {
+  completion_.end_batch();
+  cut_chunk_if_due(time_ns);
+}
+
+void Recording::cut_chunk_if_due(uint64_t time_ns) {
   if (time_ns < chunk_end_ns_) return;
   cut_chunk(chunk_end_ns_);
   // Chunks in which nothing happened are passed over at once, however many they are.
@@ -72,7 +77,7 @@ void Recording::on_time(uint64_t time_ns) {
 }
 
 void Recording::on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock) {
-  on_time(time_ns);
+  cut_chunk_if_due(time_ns);
   const uint64_t chunk_begin_ns = chunk_end_ns_ - options_.chunk_ns;
   if (time_ns > chunk_begin_ns) {
     cut_chunk(time_ns);
@@ -83,7 +88,7 @@ void Recording::on_clock_step(uint64_t time_ns, const profile::ClockAnchor& cloc
 }
 
 void Recording::finish(uint64_t end_ns) {
-  on_time(end_ns);
+  cut_chunk_if_due(end_ns);
   for (auto& [tid, record] : threads_) record.activity.leave_cpu(end_ns);
   cut_chunk(end_ns);
   for (auto& [tid, record] : threads_) figures_.on_cpu_ns += record.activity.on_cpu_ns();

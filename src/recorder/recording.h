@@ -60,7 +60,8 @@ class Recording final : public sampling::EventSink {
             ChunkFinisher& finisher, uint64_t begin_ns);
 
   void on_event(const sampling::Event& event) override;
-  // Everything older than `time_ns` has been handed in: cuts a chunk that is due.
+  // Everything older than `time_ns` has been handed in: cuts a chunk that is due. What is handed in
+  // from now on may have been taken after what was read of a process until now.
   void on_time(uint64_t time_ns);
   // The wall clock was set, or the machine slept: what is handed in from now on has the new time,
   // in a chunk that begins at `time_ns`. Everything older than that has been handed in.
@@ -119,6 +120,7 @@ class Recording final : public sampling::EventSink {
   void keep_cut(const std::vector<WaitingSample>& samples);
   void keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,
             std::span<const profile::FrameKey> frames);
+  void cut_chunk_if_due(uint64_t time_ns);
   void cut_large_chunk(uint64_t time_ns);
   void cut_chunk(uint64_t end_ns);
   void hand_on(profile::RawChunk chunk);

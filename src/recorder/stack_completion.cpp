@@ -11,7 +11,7 @@ using unwind::WalkMemory;
 CompletedStack StackCompletion::complete(const CutStack& cut, WalkMemory& memory) {
   const RuntimeAddress end{cut.begin.value + cut.copy.size()};
   bool may_join = cut.time_ns - memory.seen_ns() <= kMaxJoinAge_ns;
-  if (live_.begin({cut.pid, cut.time_ns, end, cut.copy.size()}, cut.walk.steps)) {
+  if (live_.begin({{cut.pid, cut.tid}, cut.time_ns, end, cut.copy.size()}, cut.walk.steps)) {
     WalkMemory& look = looks_.of(cut.pid, cut.tid);
     const bool look_is_last = look.seen_ns() > memory.seen_ns() && look.seen_ns() <= cut.time_ns;
     const auto walk = complete_live(cut, look_is_last ? look : memory, look, memory);
@@ -65,7 +65,7 @@ void StackCompletion::take_look(const CutStack& cut, WalkMemory& look, size_t li
 
 // The walk over what was copied, and what is said of its end.
 CompletedStack StackCompletion::nothing_more(const CutStack& cut, WalkMemory& memory) {
-  const bool has_more = !cut.copy_is_short || !live_.pieces().empty();
+  const bool has_more = !cut.copy_is_short || live_.goes_on();
   return {unwinder_.walk(cut.registers, {cut.begin, cut.copy, has_more}, cut.modules, &memory)};
 }
 

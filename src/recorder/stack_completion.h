@@ -55,6 +55,9 @@ class StackCompletion {
   // (perf_output_sample_ustack() may not fault): one of a large frame that was never touched, or
   // one that was swapped out. If nothing can be read behind it, it is taken for the former.
   CompletedStack complete(const CutStack& cut, unwind::WalkMemory& memory);
+  // All samples that were taken before now have been completed. (What is read for one of them
+  // serves the others.)
+  void end_batch() { live_.end_batch(); }
 
  private:
   std::optional<unwind::Walk> complete_live(const CutStack& cut, unwind::WalkMemory& before,

@@ -73,6 +73,7 @@ TEST_CASE("In a frame larger than the copy a stack is believed that was the same
   run.cut_sample_in_large_frame(1 * kNsPerSecond + 10);
   run.cut_sample_in_large_frame(1 * kNsPerSecond + 20);
   CHECK(run.recording->figures().samples_with_live_frames == 0);
+  run.next_batch();
   run.read_time_ns = 1 * kNsPerSecond + 200;
   run.cut_sample_in_large_frame(1 * kNsPerSecond + 99);  // not looked at before, either
   CHECK(run.recording->figures().samples_with_live_frames == 0);
@@ -85,6 +86,24 @@ TEST_CASE("In a frame larger than the copy a stack is believed that was the same
   CHECK(figures.samples_truncated() == 4);
 }
 
+TEST_CASE("What was read for one sample serves the others of its batch, and none of the next") {
+  RecordingFixture run;
+  run.stack_goes_on_with({0, kCode + 0x200});
+  run.cut_sample(1 * kNsPerSecond + 10);
+  const size_t reads = run.reads;
+  run.live_words.clear();  // since
+  run.cut_sample(1 * kNsPerSecond + 20);
+  run.cut_sample(1 * kNsPerSecond + 30);
+  CHECK(run.reads == reads);
+  CHECK(run.recording->figures().samples_with_live_frames == 3);
+  run.next_batch();
+  run.cut_sample(1 * kNsPerSecond + 40);
+  CHECK(run.reads > reads);
+  const RunFigures figures = run.finish(2 * kNsPerSecond);
+  CHECK(figures.sample.samples_with_live_frames == 3);
+  CHECK(figures.sample.samples_with_joined_frames == 1);
+}
+
 TEST_CASE("Where the process has gone on, a stack has the outer frames of the last whole one") {
   RecordingFixture run;
   run.stack_goes_on_with({0, kCode + 0x200});
@@ -92,7 +111,7 @@ TEST_CASE("Where the process has gone on, a stack has the outer frames of the la
   run.stack_goes_on_with({0, kCode + 0x280});  // another call since
   run.change_copied_part();
   run.cut_sample(1 * kNsPerSecond + 20);
-  run.live_words.clear();  // the process is gone
+  run.end_process();
   run.cut_sample(1 * kNsPerSecond + 30);
   const RunFigures figures = run.finish(2 * kNsPerSecond);
   const Profile& profile = run.sink.profiles.at(0);
@@ -115,7 +134,7 @@ TEST_CASE("What was read for a sample that it was not believed of is no stack to
   run.change_copied_part();
   run.read_time_ns = 1 * kNsPerSecond + 15;
   run.cut_sample(1 * kNsPerSecond + 10);
-  run.live_words.clear();
+  run.end_process();
   run.cut_sample(1 * kNsPerSecond + 20);
   const RunFigures figures = run.finish(2 * kNsPerSecond);
   CHECK(figures.samples_truncated() == 2);

@@ -23,17 +23,18 @@ struct FakeProcess {
   explicit FakeProcess(uint64_t end) : memory(end - kStackBegin) {
     for (size_t i = kCopyEnd - kStackBegin; i < memory.size(); ++i) memory[i] = std::byte(i % 251);
     for (size_t frame = 0; frame < kFrames; ++frame) {
-      const uint64_t return_address = 0x401000 + frame;
-      std::memcpy(memory.data() + (slot_of(frame) - kStackBegin), &return_address,
-                  sizeof(return_address));
-      steps.push_back({.return_address = {slot_of(frame), return_address}});
+      put_word(slot_of(frame) - kStackBegin, frame);
+      steps.push_back({.return_address = {slot_of(frame), 0x401000 + frame}});
     }
     steps.push_back({});  // the last frame's, whose word was not copied
   }
 
   ReadMemory reader() {
     return [this](const MemoryRequest&, std::span<os::MemoryRange> ranges) {
-      for (os::MemoryRange& range : ranges) read(range);
+      for (os::MemoryRange& range : ranges) {
+        read(range);
+        bytes_read += range.got_bytes;
+      }
       return ++now_ns;
     };
   }
@@ -46,13 +47,18 @@ struct FakeProcess {
   }
 
   CutCopy copy_at(uint64_t time_ns) const {
-    return {42, time_ns, {kCopyEnd}, kCopyEnd - kStackBegin};
+    return {{42, 43}, time_ns, {kCopyEnd}, kCopyEnd - kStackBegin};
+  }
+  void put_word(size_t offset, size_t frame) {
+    const uint64_t return_address = 0x401000 + frame;
+    std::memcpy(memory.data() + offset, &return_address, sizeof(return_address));
   }
   void change(size_t frame) { memory[slot_of(frame) - kStackBegin] ^= std::byte{1}; }
 
   std::vector<std::byte> memory;
   std::vector<unwind::WalkStep> steps;
   uint64_t now_ns = 0;
+  uint64_t bytes_read = 0;
 };
 
 // The first word that was not read yet.
@@ -113,18 +119,22 @@ TEST_CASE("There are no more pieces than a walk can be made again for") {
 TEST_CASE("A stack stands as long as the last return addresses of the copy do") {
   FakeProcess process(kStackBegin + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
-  CHECK(stack.still_stands());
+  const auto still_stands = [&] {
+    stack.end_batch();
+    REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
+    return stack.still_stands();
+  };
+  CHECK(still_stands());
   const size_t first_that_counts = kFrames - unwind::kFramesInCommon;
   process.change(first_that_counts - 1);
-  CHECK(stack.still_stands());
+  CHECK(still_stands());
   for (size_t frame = first_that_counts; frame < kFrames; ++frame) {
     INFO(frame);
     process.change(frame);
-    CHECK_FALSE(stack.still_stands());
+    CHECK_FALSE(still_stands());
     process.change(frame);
   }
-  CHECK(stack.still_stands());
+  CHECK(still_stands());
 }
 
 TEST_CASE("Reading on looks at the last return addresses in the same turn, behind the piece") {
@@ -162,19 +172,22 @@ TEST_CASE("Return addresses far from each other, as on two stacks, are looked at
 TEST_CASE("A stack may stand as long as the last return addresses in the outer half do") {
   FakeProcess process(kStackBegin + 300'000);
   LiveStack stack(process.reader());
-  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
-  CHECK(stack.may_stand());
+  const auto may_stand = [&] {
+    stack.end_batch();
+    REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
+    return stack.may_stand();
+  };
+  CHECK(may_stand());
   for (const size_t from_end : {1, 4, 5}) {
     INFO(from_end);
     process.change(kFrames - from_end);
-    CHECK(stack.may_stand() == (from_end == 5));
+    CHECK(may_stand() == (from_end == 5));
     process.change(kFrames - from_end);
   }
   const size_t first_outer = (kCopyEnd - kStackBegin) / 2 / 16;
   process.steps.erase(process.steps.begin() + first_outer, process.steps.end() - 1);
   process.change(first_outer - 1);  // in the inner half, of a large frame
-  REQUIRE(stack.begin(process.copy_at(kNsPerSecond), process.steps));
-  CHECK(stack.may_stand());
+  CHECK(may_stand());
 }
 
 TEST_CASE("What a recursion repeats does not show that a stack still stands") {
@@ -210,6 +223,7 @@ TEST_CASE("No stack is read beyond the usual limit of a stack, and none beyond a
   FakeProcess process(kStackBegin + 20'000'000);
   LiveStack stack(process.reader());
   const auto read_all = [&](uint64_t time_ns) {
+    stack.end_batch();
     if (!stack.begin(process.copy_at(time_ns), process.steps)) return size_t{0};
     while (stack.grow(end_of(stack))) continue;
     return stack.pieces().empty() ? 0 : stack.pieces()[0].bytes.size();
@@ -222,4 +236,121 @@ TEST_CASE("No stack is read beyond the usual limit of a stack, and none beyond a
   stack.charge_walk(2'000'000);  // 100 ms of walking
   CHECK(read_all(2 * kNsPerSecond) == 0);
   CHECK(read_all(3 * kNsPerSecond) == kMaxLiveStack_bytes);
+}
+
+TEST_CASE("One reading serves a thread's samples until the batch ends, and no other thread's") {
+  FakeProcess process(kStackBegin + 300'000);
+  LiveStack stack(process.reader());
+  const CutCopy copy = process.copy_at(kNsPerSecond);
+  const auto bytes_read = [&](const CutCopy& of) {
+    const uint64_t before = process.bytes_read;
+    REQUIRE(stack.begin(of, process.steps));
+    REQUIRE(stack.grow({of.end}));
+    return process.bytes_read - before;
+  };
+  CHECK(bytes_read(copy) > 65'536);
+  CHECK(bytes_read(copy) == 0);
+  CHECK(stack.still_stands());
+  process.change(kFrames - 1);
+  REQUIRE(stack.begin(copy, process.steps));
+  CHECK(stack.still_stands());  // then
+  CutCopy others = copy;
+  others.thread.tid += 1;
+  CHECK(bytes_read(others) > 65'536);
+  CHECK_FALSE(stack.still_stands());
+  CHECK(bytes_read(copy) == 0);
+  CHECK(stack.still_stands());
+  stack.end_batch();
+  CHECK(bytes_read(copy) > 65'536);
+  CHECK_FALSE(stack.still_stands());
+}
+
+TEST_CASE("What was read for one stack serves a shallower one, if that stood before and behind") {
+  FakeProcess process(kStackBegin + 300'000);
+  for (size_t frame = 0; frame < kFrames; ++frame) process.put_word(100'000 + 16 * frame, frame);
+  std::vector<unwind::WalkStep> shallower = process.steps;
+  for (size_t i = 0; i < kFrames; ++i) shallower[i].return_address.address += 100'000;
+  const CutCopy deep = process.copy_at(kNsPerSecond);
+  const CutCopy shallow{deep.thread, kNsPerSecond, {kCopyEnd + 100'000}, deep.size_bytes};
+  LiveStack stack(process.reader());
+  const auto is_believed_of_shallow = [&](bool was_same, bool is_same) {
+    stack.end_batch();
+    process.put_word(100'000 + 16 * (kFrames - 1), was_same ? kFrames - 1 : 0);
+    REQUIRE(stack.begin(deep, process.steps));
+    while (stack.grow(end_of(stack))) continue;
+    const uint64_t before = process.bytes_read;
+    process.put_word(100'000 + 16 * (kFrames - 1), is_same ? kFrames - 1 : 0);
+    REQUIRE(stack.begin(shallow, shallower));
+    REQUIRE(stack.grow(shallow.end));
+    const bool stands = stack.still_stands();
+    CHECK(process.bytes_read - before < 4096);
+    return stands;
+  };
+  CHECK(is_believed_of_shallow(true, true));
+  CHECK_FALSE(is_believed_of_shallow(false, true));
+  CHECK_FALSE(is_believed_of_shallow(true, false));
+}
+
+TEST_CASE("Beyond what was read for another sample, a stack is read anew") {
+  FakeProcess process(kStackBegin + 300'000);
+  LiveStack stack(process.reader());
+  const CutCopy copy = process.copy_at(kNsPerSecond);
+  REQUIRE(stack.begin(copy, process.steps));
+  REQUIRE(stack.grow({kCopyEnd}));
+  process.memory[kCopyEnd - kStackBegin] ^= std::byte{1};
+  REQUIRE(stack.begin(copy, process.steps));
+  REQUIRE(stack.grow({kCopyEnd}));
+  REQUIRE(stack.grow(end_of(stack)));  // nothing is left of what was read
+  CHECK(stack.pieces().empty());
+  REQUIRE(stack.grow({kCopyEnd}));
+  CHECK(stack.pieces()[0].bytes[0] == process.memory[kCopyEnd - kStackBegin]);
+  REQUIRE(stack.grow(end_of(stack)));
+  CHECK(stack.pieces()[0].bytes.size() == 4 * 65'536);
+}
+
+TEST_CASE("What was read for one stack does not serve a deeper one") {
+  FakeProcess process(kStackBegin + 300'000);
+  LiveStack stack(process.reader());
+  const CutCopy copy = process.copy_at(kNsPerSecond);
+  REQUIRE(stack.begin(copy, process.steps));
+  REQUIRE(stack.grow({kCopyEnd}));
+  CutCopy deeper = copy;
+  deeper.end.value -= 16;
+  process.steps.erase(process.steps.end() - 2);
+  REQUIRE(stack.begin(deeper, process.steps));
+  CHECK(stack.pieces().empty());
+  REQUIRE(stack.grow(deeper.end));
+  CHECK(stack.pieces().front().begin.value == deeper.end.value);
+}
+
+TEST_CASE("Readings of many threads hold no more than two of the largest") {
+  StackReadings readings;
+  const ReadMemory all = [](const MemoryRequest&, std::span<os::MemoryRange> ranges) {
+    for (os::MemoryRange& range : ranges) range.got_bytes = range.out.size();
+    return uint64_t{1};
+  };
+  constexpr size_t kSmall_bytes = 65'536;
+  for (const bool is_large : {false, true}) {
+    const StackRange piece{{is_large ? kStackBegin + kSmall_bytes : kStackBegin},
+                           is_large ? kMaxLiveStack_bytes - kSmall_bytes : kSmall_bytes};
+    for (uint32_t tid = 1; tid <= 16; ++tid) {
+      CHECK(readings.of({42, tid}).read_piece(all, {42, 1}, piece, {}) == piece.size_bytes);
+      CHECK(readings.held_bytes() <= 2 * kMaxLiveStack_bytes);
+    }
+    if (!is_large) CHECK(readings.held_bytes() == 16 * kSmall_bytes);
+  }
+}
+
+TEST_CASE("What is read once is walked for as many samples as a second allows") {
+  FakeProcess process(kStackBegin + 300'000);
+  LiveStack stack(process.reader());
+  const CutCopy copy = process.copy_at(kNsPerSecond);
+  REQUIRE(stack.begin(copy, process.steps));
+  REQUIRE(stack.grow({kCopyEnd}));
+  REQUIRE(stack.begin(copy, process.steps));
+  REQUIRE(stack.grow({kCopyEnd}));
+  stack.charge_walk(2'000'000);
+  REQUIRE(stack.begin(copy, process.steps));
+  CHECK_FALSE(stack.grow({kCopyEnd}));
+  CHECK(stack.goes_on());
 }

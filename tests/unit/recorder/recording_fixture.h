@@ -63,6 +63,7 @@ struct RecordingFixture {
     options.main_pid = kPid;
     if (can_read) {
       options.read_memory = [this](const MemoryRequest&, std::span<os::MemoryRange> ranges) {
+        ++reads;
         for (os::MemoryRange& range : ranges) read_live(range);
         return read_time_ns;
       };
@@ -160,13 +161,25 @@ struct RecordingFixture {
     recording->on_event({time_ns, event});
   }
 
-  // The process's stack is the copied one now, and goes on with `outer`.
+  // What was taken before the process's memory was read has been handed in.
+  void next_batch() { recording->on_time(0); }
+
+  // Between two batches: the process's stack is the copied one now, and goes on with `outer`.
   void stack_goes_on_with(const std::vector<uint64_t>& outer) {
+    next_batch();
     live_words = copy;
     live_words.insert(live_words.end(), outer.begin(), outer.end());
   }
-  void change_inner_half() { live_words[2 * 4 + 1] = kCode + 0x180; }
-  void change_copied_part() { live_words[2 * kCopiedRecords - 1] = kCode + 0x180; }
+  void change_inner_half() { change_word(2 * 4 + 1); }
+  void change_copied_part() { change_word(2 * kCopiedRecords - 1); }
+  void change_word(size_t word) {
+    next_batch();
+    live_words[word] = kCode + 0x180;
+  }
+  void end_process() {
+    next_batch();
+    live_words.clear();
+  }
 
   void read_live(os::MemoryRange& range) const {
     const bool is_code = range.address == kCode;
@@ -226,6 +239,7 @@ struct RecordingFixture {
   // At kCode; nothing but frame pointers leads out of it. None: it cannot be read.
   std::vector<std::byte> live_code = std::vector<std::byte>(kCode_bytes, kNop);
   uint64_t read_time_ns = 0;
+  size_t reads = 0;  // of live_words or live_code
   std::function<target::ProcessSnapshot(uint32_t pid)>
       reread;  // /proc now; empty: nothing is there
   int rereads = 0;

@@ -50,9 +50,9 @@ struct WalkStep {
   }
 };
 
-// 160 KiB, for a thread whose stack is that deep. A cut stack can be joined only where its last
-// frames are remembered, which lie far in.
-inline constexpr size_t kMaxRememberedSteps = 2048;
+// 640 KiB, for a thread whose stack is that deep: 1 MiB of small frames. A cut stack can be joined
+// only where its last frames are remembered, which lie far in.
+inline constexpr size_t kMaxRememberedSteps = 8192;
 static_assert(sizeof(WalkStep) == 80);
 
 // How many frames at the end of a copy, with different pcs, have to be where they were, for the
@@ -122,7 +122,7 @@ class WalkMemory {
 size_t steps_to_compare(std::span<const WalkStep> steps);
 
 // The memories of as many threads as are likely to run at a time: 200 KiB for stacks of 40 frames,
-// 10 MiB if all of them are as deep as can be. Of two threads that share a place the later one has
+// 40 MiB if all of them are as deep as can be. Of two threads that share a place the later one has
 // it.
 class WalkMemories {
  public:

@@ -17,6 +17,11 @@ void StackReading::release() {
   buffer_ = std::vector<std::byte>();  // and its capacity
 }
 
+void StackReading::take_room_of(StackReading& other) {
+  other.restart({});
+  buffer_.swap(other.buffer_);
+}
+
 size_t StackReading::read_piece(const ReadMemory& read, const MemoryRequest& request,
                                 const StackRange& piece, const StackRange& words) {
   if (buffer_.size() < size_bytes_ + piece.size_bytes) {
@@ -60,12 +65,23 @@ void StackReading::place_pieces() {
 StackReading& StackReadings::of(const StackReading::Thread& thread) {
   StackReading& found = oldest_or_of(thread);
   if (found.thread() != thread) found.restart(thread);
-  if (held_bytes() - found.held_bytes() > kMaxLiveStack_bytes) {
-    for (StackReading& reading : readings_) {
-      if (&reading != &found) reading.release();
-    }
-  }
+  while (held_bytes() - found.held_bytes() > kMaxLiveStack_bytes) make_room_for(found);
   return found;
+}
+
+// An empty one takes the room of another: new pages would cost as much as reading.
+void StackReadings::make_room_for(StackReading& reading) {
+  StackReading* largest = nullptr;
+  for (StackReading& other : readings_) {
+    if (&other == &reading) continue;
+    if (largest == nullptr || other.held_bytes() > largest->held_bytes()) largest = &other;
+  }
+  const bool may_take = reading.pieces().empty() && reading.held_bytes() < largest->held_bytes();
+  if (may_take) {
+    reading.take_room_of(*largest);
+  } else {
+    largest->release();
+  }
 }
 
 StackReading& StackReadings::oldest_or_of(const StackReading::Thread& thread) {

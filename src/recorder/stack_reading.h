@@ -49,6 +49,8 @@ class StackReading {
 
   void restart(const Thread& thread);
   void release();
+  // This one has no pieces, and the other one none from now on.
+  void take_room_of(StackReading& other);
 
   // Reads `piece`, which lies above all others, and behind it `words`, if there are any. Returns
   // how many bytes there were of the piece, from its begin on. What goes on where the last piece
@@ -94,6 +96,7 @@ class StackReadings {
 
  private:
   StackReading& oldest_or_of(const StackReading::Thread& thread);
+  void make_room_for(StackReading& reading);
 
   std::array<StackReading, 16> readings_;
 };

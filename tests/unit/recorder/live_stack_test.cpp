@@ -341,6 +341,27 @@ TEST_CASE("Readings of many threads hold no more than two of the largest") {
   }
 }
 
+TEST_CASE("Readings that have to make room for each other hand it on") {
+  StackReadings readings;
+  const std::byte* room = nullptr;
+  const ReadMemory all = [&](const MemoryRequest&, std::span<os::MemoryRange> ranges) {
+    room = ranges[0].out.data();
+    ranges[0].got_bytes = ranges[0].out.size();
+    return uint64_t{1};
+  };
+  const auto room_of = [&](uint32_t tid) {
+    const StackRange piece{{kStackBegin}, kMaxLiveStack_bytes};
+    readings.of({42, tid}).read_piece(all, {42, 1}, piece, {});
+    return room;
+  };
+  const std::byte* const first = room_of(1);
+  const std::byte* const second = room_of(2);
+  for (uint32_t tid = 3; tid < 10; ++tid) {
+    const std::byte* const taken = room_of(tid);
+    CHECK((taken == first || taken == second));
+  }
+}
+
 TEST_CASE("What is read once is walked for as many samples as a second allows") {
   FakeProcess process(kStackBegin + 300'000);
   LiveStack stack(process.reader());

@@ -167,6 +167,11 @@ Result<ProcessSnapshot> read_process(int pid) {
   if (!threads) return tl::unexpected(threads.error());
   const auto maps = os::read_small_file(directory_of(snapshot.pid) + "/maps");
   if (!maps) return tl::unexpected(maps.error());
+  // A zombie's is there, and empty: it would wipe what is known of a process whose last samples are
+  // still to be walked.
+  if (maps->empty()) {
+    return fail(ErrorCode::Gone, fmt::format("process {} has ended: it has no mappings", pid));
+  }
   snapshot.mappings = parse_maps(*maps, snapshot.pid);
   snapshot.name = read_name(proc_path(pid, "comm"));
   snapshot.threads = read_names(pid, *threads);

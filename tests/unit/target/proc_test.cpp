@@ -173,6 +173,9 @@ TEST_CASE("A zombie is refused") {
   const auto check = check_is_profilable(child.pid());
   REQUIRE_FALSE(check);
   CHECK(check.error().code == ErrorCode::Gone);
+  const auto snapshot = read_process(child.pid());
+  REQUIRE_FALSE(snapshot);
+  CHECK(snapshot.error().code == ErrorCode::Gone);
   CHECK(check.error().message ==
         fmt::format("process {} (ended?[1m) has already ended: it is a zombie that waits for its "
                     "parent ({}) to take notice.",

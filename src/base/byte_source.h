@@ -25,6 +25,10 @@ class ByteSource {
   }
   // Whether a read failed because nobody answered in time: the file opened anew may be read.
   virtual bool was_silent() const { return false; }
+  // Whether the bytes are still those of the file that was opened, as far as that is watched.
+  virtual bool is_unchanged() const { return true; }
+  // Whether a read failed, or is_unchanged() was false, because the file was written to meanwhile.
+  virtual bool was_changed() const { return false; }
 };
 
 class MemoryByteSource final : public ByteSource {

@@ -25,6 +25,8 @@ class LoggedFile final : public ByteSource {
     return true;
   }
   bool was_silent() const override { return inner_->was_silent(); }
+  bool is_unchanged() const override { return inner_->is_unchanged(); }
+  bool was_changed() const override { return inner_->was_changed(); }
 
  private:
   void keep(uint64_t block) const {

@@ -34,7 +34,8 @@ struct FileRequest {
 };
 
 struct FileReply {
-  // Yes; or the file was opened, the bytes were read. Else `error` says why not, if anything does.
+  // Yes; or the file was opened, the bytes were read. Else `error` says why not, if anything does:
+  // Gone of bytes if the file was written to since.
   bool is_yes = false;
   bool is_passed = false;  // the file comes with the message; else the server keeps it as `file`
   uint32_t file = 0;

@@ -129,8 +129,11 @@ FileReply FileServer::read(const FileRequest& request) const {
   FileReply reply;
   if (request.file >= files_.size() || files_[request.file] == nullptr) return reply;
   reply.bytes.resize(std::min<size_t>(request.size_bytes, kMaxFilePiece_bytes));
-  reply.is_yes = files_[request.file]->read_at(request.offset, reply.bytes);
-  if (!reply.is_yes) reply.bytes.clear();
+  const os::FileByteSource& file = *files_[request.file];
+  reply.is_yes = file.read_at(request.offset, reply.bytes);
+  if (reply.is_yes) return reply;
+  reply.bytes.clear();
+  if (file.was_changed()) reply.error.code = ErrorCode::Gone;
   return reply;
 }
 

@@ -50,7 +50,7 @@ Result<os::Fd> reopen_regular_file(const os::Fd& found) {
 Result<std::shared_ptr<const ByteSource>> open_regular_file(const os::Fd& found) {
   auto file = reopen_regular_file(found);
   if (!file) return tl::unexpected(std::move(file.error()));
-  auto bytes = os::FileByteSource::adopt(std::move(*file));
+  auto bytes = os::FileByteSource::adopt(std::move(*file), os::FileByteSource::Changes::Refused);
   if (!bytes) return tl::unexpected(std::move(bytes.error()));
   return std::shared_ptr<const ByteSource>(std::move(*bytes));
 }

@@ -16,7 +16,7 @@ namespace sentry_prof::target {
 // else is opened, which might block or have effects. Unsupported: another kind of file.
 // LimitExceeded: too_many_files(). Else by errno.
 Result<os::Fd> reopen_regular_file(const os::Fd& found);
-// The same as bytes.
+// The same as bytes of an image: of one that is written to afterwards nothing more is read.
 Result<std::shared_ptr<const ByteSource>> open_regular_file(const os::Fd& found);
 
 // Whether few descriptors are left if this is the highest: those that the end of a recording takes

@@ -85,12 +85,23 @@ bool ImageStore::is_unanswered(unwind::ImageId id) const {
   return unanswered_.contains(id) || found->second->has_lost_cfi();
 }
 
+// Its file was written to in place: what can still be known of it is read by now. Of what the
+// kernel gives a build id the next mapping is of the same program, whatever the file was made into.
+bool ImageStore::is_outdated(unwind::ImageId id, bool has_build_id) const {
+  const auto found = images_.find(id);
+  if (found == images_.end() || found->second->is_known_by_name_only()) return false;
+  const ByteSource& file = found->second->file();
+  return file.was_changed() || (!has_build_id && !file.is_unchanged());
+}
+
 ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
   const bool has_build_id = !mapping.build_id.empty();
   KnownFiles& known_files = has_build_id ? by_build_id_ : by_file_;
   const std::string key = has_build_id ? as_key(mapping.build_id) : file_key(mapping);
   const auto found = known_files.find(key);
-  const bool is_settled = found != known_files.end() && found->second.failed_attempts == 0 &&
+  const bool is_known = found != known_files.end();
+  const bool is_outdated = is_known && this->is_outdated(found->second.image, has_build_id);
+  const bool is_settled = is_known && !is_outdated && found->second.failed_attempts == 0 &&
                           !is_unanswered(found->second.image);
   if (is_settled) {
     found->second.last_use = ++look_ups_;
@@ -103,11 +114,11 @@ ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
     note_problem("", fmt::format("more than {} images, or {} MiB of their paths: further ones are "
                                  "left out",
                                  kMaxImages, kMaxPaths_bytes >> 20));
-    return found == known_files.end() ? Known() : found->second;
+    return is_known ? found->second : Known();
   }
-  const bool is_new = found == known_files.end();
-  if (is_new) paths_bytes_ += mapping.path.size();
-  const Known previous = is_new ? Known{.path_bytes = mapping.path.size()} : found->second;
+  if (!is_known) paths_bytes_ += mapping.path.size();
+  Known previous = is_known ? found->second : Known{.path_bytes = mapping.path.size()};
+  if (is_outdated && !has_build_id) previous.image = unwind::kNoImage;
   Known result = try_to_open(mapping, previous);
   result.last_use = ++look_ups_;
   result.path_bytes = previous.path_bytes;
@@ -148,7 +159,8 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
   if (!build_id.empty()) {
     const auto same = by_build_id_.find(build_id);
     const bool is_there = same != by_build_id_.end() && same->second.failed_attempts == 0 &&
-                          !is_unanswered(same->second.image);
+                          !is_unanswered(same->second.image) &&
+                          !is_outdated(same->second.image, true);
     if (is_there) return same->second;
   }
   const auto bias =
@@ -237,6 +249,12 @@ std::vector<std::string> ImageStore::problems_of(const LoadedImage& image) {
         "{}: {}: {}", image.path(),
         image.has_cfi() ? "part of the unwind information is left out" : "no unwind information",
         image.cfi_error()));
+  }
+  if (!image.is_known_by_name_only() && image.file().was_changed()) {
+    problems.push_back(fmt::format(
+        "{}: was overwritten while it was recorded: function names and unwind information that "
+        "had not been read before are missing",
+        image.path()));
   }
   if (!image.debug_cfi().problem().empty()) {
     problems.push_back(fmt::format("{}: no unwind information of its debug data: {}", image.path(),

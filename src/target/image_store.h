@@ -145,8 +145,9 @@ class ImageStore {
       : opener_(opener), cfi_budget_(std::make_shared<CfiBudget>(cfi_budget)) {}
 
   // The module of a new executable mapping: finds the image by build id, else by device and inode,
-  // else opens it. A mapping whose file cannot be read or is no ELF gives a module without CFI and
-  // with image == kNoImage for anonymous memory, or an image that is known by name only.
+  // else opens it; again, as another image, if the file was written to since (ByteSource's
+  // is_unchanged()). A mapping whose file cannot be read or is no ELF gives a module without CFI
+  // and with image == kNoImage for anonymous memory, or an image that is known by name only.
   unwind::Module module_for(const MappingFacts& mapping);
 
   std::shared_ptr<const LoadedImage> image(unwind::ImageId id) const;  // null if unknown
@@ -186,6 +187,7 @@ class ImageStore {
   using KnownFiles = std::unordered_map<std::string, Known>;
   using ImageIds = std::unordered_set<unwind::ImageId>;
 
+  bool is_outdated(unwind::ImageId id, bool has_build_id) const;
   Known look_up(const MappingFacts& mapping);
   Known try_to_open(const MappingFacts& mapping, Known previous);
   static Result<IdentifiedFile> identify(const MappingFacts& mapping,

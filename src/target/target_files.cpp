@@ -83,10 +83,8 @@ class BytesOfHelper final : public ByteSource {
   [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override {
     if (offset > size_bytes_ || out.size() > size_bytes_ - offset) return false;
     while (!out.empty()) {
-      const auto reply = file_->ask(FileRequestKind::Read, offset, out.size());
-      if (!reply) was_silent_ = true;
-      if (!reply || !reply->is_yes || reply->bytes.empty() || reply->bytes.size() > out.size())
-        return false;
+      const auto reply = read(offset, out.size());
+      if (!reply || reply->bytes.empty() || reply->bytes.size() > out.size()) return false;
       std::ranges::copy(reply->bytes, out.begin());
       out = out.subspan(reply->bytes.size());
       offset += reply->bytes.size();
@@ -94,11 +92,26 @@ class BytesOfHelper final : public ByteSource {
     return true;
   }
   bool was_silent() const override { return was_silent_; }
+  bool is_unchanged() const override {
+    if (size_bytes_ > 0) read(0, 1);
+    return !was_changed_;
+  }
+  bool was_changed() const override { return was_changed_; }
 
  private:
+  // Nothing if it could not be read.
+  std::optional<FileReply> read(uint64_t offset, size_t size_bytes) const {
+    auto reply = file_->ask(FileRequestKind::Read, offset, size_bytes);
+    if (!reply) was_silent_ = true;
+    const bool is_refused = reply && !reply->is_yes;
+    if (is_refused && reply->error.code == ErrorCode::Gone) was_changed_ = true;
+    return is_refused ? std::nullopt : std::move(reply);
+  }
+
   std::shared_ptr<const FileOfHelper> file_;
   uint64_t size_bytes_;
   mutable std::atomic<bool> was_silent_ = false;
+  mutable std::atomic<bool> was_changed_ = false;
 };
 
 // One of both.
@@ -140,7 +153,8 @@ Result<std::shared_ptr<const ByteSource>> open_bytes(const Helpers& helpers, Fil
   if (file->of_helper) {
     return std::make_shared<BytesOfHelper>(std::move(file->of_helper), file->size_bytes);
   }
-  auto bytes = os::FileByteSource::adopt(std::move(file->passed));
+  auto bytes =
+      os::FileByteSource::adopt(std::move(file->passed), os::FileByteSource::Changes::Refused);
   if (!bytes) return tl::unexpected(std::move(bytes.error()));
   return std::shared_ptr<const ByteSource>(std::move(*bytes));
 }

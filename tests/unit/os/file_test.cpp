@@ -38,6 +38,33 @@ TEST_CASE("FileByteSource of a file that was truncated meanwhile fails and does 
   CHECK_FALSE((*file)->read_at(0, bytes));
 }
 
+TEST_CASE("FileByteSource of a file that was written to in place reads nothing more, if asked to") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "file";
+  write_text(path, "0123456789");
+  const auto open = [&path](os::FileByteSource::Changes changes) {
+    auto file = os::FileByteSource::adopt(os::Fd(::open(path.c_str(), O_RDONLY)), changes);
+    REQUIRE(file);
+    return *file;
+  };
+  const auto refused = open(os::FileByteSource::Changes::Refused);
+  const auto followed = open(os::FileByteSource::Changes::Followed);
+  std::array<std::byte, 4> bytes{};
+  CHECK(refused->read_at(0, bytes));
+  CHECK(refused->is_unchanged());
+  // As a build that takes a second would leave it: the test does not wait for the kernel's clock.
+  write_text(path, "9876543210");
+  const std::array<timespec, 2> times{timespec{0, UTIME_OMIT}, timespec{1'000'000'000, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0) == 0);
+  CHECK_FALSE(refused->was_changed());
+  CHECK_FALSE(refused->read_at(0, bytes));
+  CHECK(refused->was_changed());
+  CHECK_FALSE(refused->is_unchanged());
+  REQUIRE(followed->read_at(0, bytes));
+  CHECK(bytes[0] == std::byte{'9'});
+  CHECK(followed->is_unchanged());
+}
+
 TEST_CASE("FileByteSource takes regular files only") {
   const ScratchDirectory scratch;
   REQUIRE(::mkfifo((scratch / "fifo").c_str(), 0600) == 0);

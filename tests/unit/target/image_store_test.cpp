@@ -248,6 +248,93 @@ TEST_CASE("ImageStore opens a file anew whose server fell silent while it was re
   }
 }
 
+namespace {
+
+// A program that is overwritten in place: same device, inode and path.
+class OverwrittenFile final : public ByteSource {
+ public:
+  OverwrittenFile(std::vector<std::byte> bytes, const int& writes)
+      : bytes_(std::move(bytes)), writes_(writes), writes_before_(writes) {}
+  uint64_t size_bytes() const override { return bytes_.size_bytes(); }
+  [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override {
+    return is_unchanged() && bytes_.read_at(offset, out);
+  }
+  bool is_unchanged() const override {
+    was_changed_ |= writes_ != writes_before_;
+    return writes_ == writes_before_;
+  }
+  bool was_changed() const override { return was_changed_; }
+
+ private:
+  MemoryByteSource bytes_;
+  const int& writes_;
+  int writes_before_;
+  mutable bool was_changed_ = false;
+};
+
+class OverwritingOpener final : public target::ImageOpener {
+ public:
+  Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts&) override {
+    if (is_gone) return fail(ErrorCode::NotFound, "no such file");
+    return std::make_shared<OverwrittenFile>(make_library(build_id), writes);
+  }
+  Result<std::shared_ptr<const ByteSource>> open_by_path(
+      const target::MappingFacts& mapping) override {
+    return open(mapping);
+  }
+
+  std::vector<std::byte> build_id;
+  bool is_gone = false;
+  int writes = 0;
+};
+
+}  // namespace
+
+TEST_CASE("ImageStore takes a program that was overwritten in place for another image") {
+  OverwritingOpener opener;
+  ImageStore images(opener);
+  const target::MappingFacts mapping = code_of("/tmp/prog", 0x1000'0000);
+  const Module old = images.module_for(mapping);
+  CHECK(images.module_for(mapping).image == old.image);
+  CHECK(images.problems().empty());
+  ++opener.writes;
+  SECTION("which is there") {
+    const Module now = images.module_for(mapping);
+    CHECK(now.image != old.image);
+    CHECK(now.cfi != nullptr);
+    CHECK(images.module_for(mapping).image == now.image);
+  }
+  SECTION("which cannot be opened: it is not the old one") {
+    opener.is_gone = true;
+    const Module now = images.module_for(mapping);
+    CHECK(now.image != old.image);
+    CHECK(now.cfi == nullptr);
+  }
+  REQUIRE_FALSE(images.problems().empty());
+  CHECK(images.problems().back().starts_with("/tmp/prog: was overwritten while it was recorded"));
+}
+
+TEST_CASE("ImageStore opens an image with a build id anew once a read showed it overwritten") {
+  OverwritingOpener opener;
+  opener.build_id = build_id_of(1);
+  ImageStore images(opener);
+  const target::MappingFacts mapping = code_of("/tmp/a.so", 0x1000'0000, 7, opener.build_id);
+  const Module old = images.module_for(mapping);
+  ++opener.writes;
+  CHECK(images.module_for(mapping).image == old.image);
+  unwind::Row row;
+  CHECK(old.cfi->row_at({0x3000}, row) == unwind::RowStatus::NoCfi);
+  const Module now = images.module_for(mapping);
+  CHECK(now.image != old.image);
+  CHECK(images.module_for(mapping).image == now.image);
+
+  opener.build_id = build_id_of(2);
+  ++opener.writes;
+  CHECK_FALSE(images.image(now.image)->file().is_unchanged());
+  CHECK(images.module_for(mapping).image == now.image);
+  CHECK(images.problems().front() == "/tmp/a.so: the file was replaced since it was mapped");
+}
+
 TEST_CASE("ImageStore keeps a name that ends in (deleted) if it is the file's own") {
   FakeOpener opener;
   opener.files["/opt/x (deleted)"] = make_library(build_id_of(1));

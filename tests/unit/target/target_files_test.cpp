@@ -7,12 +7,15 @@
 #include "target/proc.h"
 #include "unit/os/scratch.h"
 
+#include <array>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace sentry_prof;
@@ -70,6 +73,29 @@ TEST_CASE("A file is passed on, or read by who opened it: the bytes are the same
   CHECK(opener->open_by_path(program));
   CHECK_FALSE(opener->name_is_literal({}));
   CHECK((*files)->requests_given_up() == 0);
+}
+
+TEST_CASE("Of an image that is overwritten in place nothing more is read, whoever reads it") {
+  const FileServer::MayPass may_pass = GENERATE(always, never);
+  const auto files = TargetFiles::start(may_pass);
+  REQUIRE(files);
+  const test::ScratchDirectory scratch;
+  MappingFacts program{.pid = static_cast<uint32_t>(::getpid())};
+  program.path = scratch / "program";
+  test::write_text(program.path, std::string(100'000, 'a'));
+  const auto opened = (*files)->make_opener()->open_by_path(program);
+  REQUIRE(opened);
+  CHECK(text_of(**opened) == std::string(100'000, 'a'));
+  CHECK((*opened)->is_unchanged());
+  test::write_text(program.path, std::string(100'000, 'b'));
+  const std::array<timespec, 2> times{timespec{0, UTIME_OMIT}, timespec{1'000'000'000, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, program.path.c_str(), times.data(), 0) == 0);
+  CHECK_FALSE((*opened)->was_changed());
+  std::vector<std::byte> bytes(1000);
+  CHECK_FALSE((*opened)->read_at(90'000, bytes));
+  CHECK((*opened)->was_changed());
+  CHECK_FALSE((*opened)->is_unchanged());
+  CHECK_FALSE((*opened)->was_silent());
 }
 
 TEST_CASE("What cannot be opened says why, as if it had been tried here") {

@@ -11,12 +11,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -46,8 +48,13 @@ constexpr uint64_t kFilesOfHelper = 65'536;
 // Helpers that are not late end as soon as nobody can ask them.
 constexpr int kWaitForEnd_ms = 100;
 
-std::unique_ptr<std::byte[]> make_buffer() {
-  return std::make_unique_for_overwrite<std::byte[]>(HelperProcesses::kMaxMessage_bytes);
+// Stays the same memory in the processes that are forked.
+std::shared_ptr<std::byte> share_room() {
+  void* const room = ::mmap(nullptr, HelperProcesses::kMaxAnswer_bytes, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  return {static_cast<std::byte*>(room),
+          [](std::byte* begin) { ::munmap(begin, HelperProcesses::kMaxAnswer_bytes); }};
 }
 
 bool send_message(int socket, Bytes bytes, int passed_fd) {
@@ -72,11 +79,14 @@ bool send_message(int socket, Bytes bytes, int passed_fd) {
   return sent == static_cast<ssize_t>(bytes.size());
 }
 
-// Empty at the other side's end; nothing if there is none yet and `flags` has MSG_DONTWAIT.
-// `buffer` has kMaxMessage_bytes, most of which are never touched.
-std::optional<HelperProcesses::Answer> receive_message(int socket, int flags, std::byte* buffer) {
-  HelperProcesses::Answer result;
-  iovec part{buffer, HelperProcesses::kMaxMessage_bytes};
+struct Message {
+  size_t size_bytes = 0;  // 0: the other side's end
+  Fd fd;
+};
+
+// Nothing if there is none yet and `flags` has MSG_DONTWAIT. What is longer than `buffer` is cut.
+std::optional<Message> receive_message(int socket, int flags, std::span<std::byte> buffer) {
+  iovec part{buffer.data(), buffer.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
@@ -88,8 +98,7 @@ std::optional<HelperProcesses::Answer> receive_message(int socket, int flags, st
     size = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
   } while (size < 0 && errno == EINTR);
   if (size < 0 && errno == EAGAIN) return std::nullopt;
-  result.bytes.assign(reinterpret_cast<const char*>(buffer),
-                      static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  Message result{static_cast<size_t>(std::max<ssize_t>(size, 0)), Fd()};
   const cmsghdr* const header = size > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
   if (header != nullptr && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
     int fd = -1;
@@ -99,7 +108,32 @@ std::optional<HelperProcesses::Answer> receive_message(int socket, int flags, st
   return result;
 }
 
-Bytes as_bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
+// The bytes lie in `room`; the message says how many.
+bool send_answer(int socket, std::byte* room, const HelperProcesses::Answer& answer) {
+  const uint64_t size_bytes = answer.bytes.size();
+  if (size_bytes == 0 || size_bytes > HelperProcesses::kMaxAnswer_bytes) return false;
+  std::memcpy(room, answer.bytes.data(), size_bytes);
+  return send_message(socket, std::as_bytes(std::span(&size_bytes, 1)), answer.fd.get());
+}
+
+// As receive_message(); without bytes at the other side's end.
+std::optional<HelperProcesses::Answer> receive_answer(int socket, const std::byte* room) {
+  uint64_t size_bytes = 0;
+  auto message =
+      receive_message(socket, MSG_DONTWAIT, std::as_writable_bytes(std::span(&size_bytes, 1)));
+  if (!message) return std::nullopt;
+  HelperProcesses::Answer answer{{}, std::move(message->fd)};
+  const bool is_whole =
+      message->size_bytes == sizeof(size_bytes) && size_bytes <= HelperProcesses::kMaxAnswer_bytes;
+  if (is_whole) answer.bytes.assign(reinterpret_cast<const char*>(room), size_bytes);
+  return answer;
+}
+
+// Of a helper: where it is asked and answers.
+struct Place {
+  Fd socket;
+  std::shared_ptr<std::byte> room;
+};
 
 void close_from_to(unsigned first, unsigned last) {
 #ifdef SYS_close_range
@@ -110,9 +144,9 @@ void close_from_to(unsigned first, unsigned last) {
 }
 
 // A helper may outlive us: a pipe of ours would stay open, and whoever reads from it would wait.
-void keep_only(const std::vector<Fd>& kept) {
+void keep_only(const std::vector<Place>& places) {
   std::vector<unsigned> numbers;
-  for (const Fd& fd : kept) numbers.push_back(static_cast<unsigned>(fd.get()));
+  for (const Place& place : places) numbers.push_back(static_cast<unsigned>(place.socket.get()));
   std::ranges::sort(numbers);
   unsigned next = STDERR_FILENO + 1;
   for (const unsigned number : numbers) {
@@ -126,39 +160,39 @@ void keep_only(const std::vector<Fd>& kept) {
   if (!kReportsErrorsOfItsOwn) ::dup2(nothing.get(), STDERR_FILENO);
 }
 
-[[noreturn]] void help(const Fd& socket, const HelperProcesses::GiveAnswer& give_answer) {
-  const auto buffer = make_buffer();
+[[noreturn]] void help(const Place& place, const HelperProcesses::GiveAnswer& give_answer) {
+  std::vector<std::byte> question(HelperProcesses::kMaxQuestion_bytes);
   for (;;) {
-    const auto question = receive_message(socket.get(), 0, buffer.get());
-    if (!question || question->bytes.empty()) ::_exit(0);
-    const HelperProcesses::Answer answer = give_answer(as_bytes(question->bytes));
-    if (!send_message(socket.get(), as_bytes(answer.bytes), answer.fd.get())) ::_exit(1);
+    const auto message = receive_message(place.socket.get(), 0, question);
+    if (!message || message->size_bytes == 0) ::_exit(0);
+    const auto answer = give_answer(Bytes(question).first(message->size_bytes));
+    if (!send_answer(place.socket.get(), place.room.get(), answer)) ::_exit(1);
   }
 }
 
 // Has one thread for ever, and so may fork: a process with more could leave a lock in the child
 // that nobody there holds. Each socket is for one helper, which begins with its first question.
-[[noreturn]] void spawn_helpers(const char* name, std::vector<Fd> sockets,
+[[noreturn]] void spawn_helpers(const char* name, std::vector<Place> places,
                                 const HelperProcesses::GiveAnswer& give_answer) {
   ::prctl(PR_SET_NAME, name);  // else who looks for us to send us a signal might find these
   make_memory_private();
-  keep_only(sockets);
+  keep_only(places);
   raise_open_file_limit(kFilesOfHelper);
   const RaisedPriority priority;
-  while (!sockets.empty()) {
+  while (!places.empty()) {
     std::vector<pollfd> entries;
-    for (const Fd& socket : sockets) entries.push_back({socket.get(), POLLIN, 0});
+    for (const Place& place : places) entries.push_back({place.socket.get(), POLLIN, 0});
     if (::poll(entries.data(), entries.size(), -1) < 0) continue;
-    for (size_t i = 0; i < sockets.size(); ++i) {
+    for (size_t i = 0; i < places.size(); ++i) {
       if (entries[i].revents == 0) continue;
-      const Fd socket = std::move(sockets[i]);
+      const Place place = std::move(places[i]);
       // At our end all sockets can be read from, too: there is nobody left to answer.
       const bool is_asked = (entries[i].revents & (POLLIN | POLLHUP)) == POLLIN;
       if (!is_asked || ::fork() != 0) continue;
-      sockets.clear();
-      help(socket, give_answer);
+      places.clear();
+      help(place, give_answer);
     }
-    std::erase_if(sockets, [](const Fd& socket) { return !socket.is_open(); });
+    std::erase_if(places, [](const Place& place) { return !place.socket.is_open(); });
   }
   while (::wait(nullptr) > 0 || errno == EINTR) {
   }
@@ -170,7 +204,7 @@ void keep_only(const std::vector<Fd>& kept) {
 Result<std::unique_ptr<HelperProcesses>> HelperProcesses::start(const char* name,
                                                                 GiveAnswer give_answer) {
   std::unique_ptr<HelperProcesses> helpers(new HelperProcesses());
-  std::vector<Fd> theirs;
+  std::vector<Place> theirs;
   for (Helper& helper : helpers->helpers_) {
     std::array<int, 2> fds{};
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds.data()) != 0) {
@@ -181,7 +215,9 @@ Result<std::unique_ptr<HelperProcesses>> HelperProcesses::start(const char* name
                               describe_errno(error_number)));
     }
     helper.socket = Fd(fds[0]);
-    theirs.emplace_back(fds[1]);
+    helper.room = share_room();
+    theirs.push_back({Fd(fds[1]), helper.room});
+    if (helper.room == nullptr) return fail_with_errno(errno, "no memory for processes of our own");
   }
   const pid_t pid = ::fork();
   if (pid < 0) {
@@ -193,13 +229,12 @@ Result<std::unique_ptr<HelperProcesses>> HelperProcesses::start(const char* name
   }
   if (pid == 0) spawn_helpers(name, std::move(theirs), give_answer);
   helpers->spawner_ = pid;
-  helpers->buffer_ = make_buffer();
   return helpers;
 }
 
 void HelperProcesses::end() {
   const std::lock_guard lock(mutex_);
-  for (Helper& helper : helpers_) helper = {Fd(), State::Ended};
+  for (Helper& helper : helpers_) helper = {.state = State::Ended};
   if (spawner_ < 0) return;
   const pid_t spawner = std::exchange(spawner_, -1);
   const auto end = open_pidfd(spawner);
@@ -242,7 +277,7 @@ std::optional<HelperProcesses::Answer> HelperProcesses::ask(size_t helper, Bytes
 void HelperProcesses::take_late_answers() {
   for (Helper& helper : helpers_) {
     if (helper.state != State::Late) continue;
-    const auto answer = receive_message(helper.socket.get(), MSG_DONTWAIT, buffer_.get());
+    const auto answer = receive_answer(helper.socket.get(), helper.room.get());
     if (answer) helper.state = answer->bytes.empty() ? State::Ended : State::Idle;
   }
 }
@@ -258,7 +293,7 @@ std::optional<HelperProcesses::Answer> HelperProcesses::ask_now(Helper& helper, 
                                                                 uint64_t subject) {
   const uint64_t begin_ns = monotonic_ns();
   std::optional<Answer> answer;
-  if (question.size() <= kMaxMessage_bytes && patience_.is_enough_for(kLongestWait_ns, begin_ns)) {
+  if (question.size() <= kMaxQuestion_bytes && patience_.is_enough_for(kLongestWait_ns, begin_ns)) {
     helper.subject = subject;
     answer = wait_for_answer(helper, question);
     patience_.spend(monotonic_ns() - begin_ns);
@@ -283,7 +318,7 @@ std::optional<HelperProcesses::Answer> HelperProcesses::wait_for_answer(Helper& 
   } while (ready < 0 && errno == EINTR);
   if (ready == 0) helper.state = State::Late;
   if (ready <= 0) return std::nullopt;
-  auto answer = receive_message(helper.socket.get(), MSG_DONTWAIT, buffer_.get());
+  auto answer = receive_answer(helper.socket.get(), helper.room.get());
   if (!answer || answer->bytes.empty()) return std::nullopt;
   helper.state = State::Idle;
   return answer;

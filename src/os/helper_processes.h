@@ -28,15 +28,17 @@ namespace sentry_prof::os {
 class HelperProcesses {
  public:
   struct Answer {
-    std::string bytes;  // not empty
+    std::string bytes;  // not empty, up to kMaxAnswer_bytes
     Fd fd;              // of a file, or none
   };
   // Called in a helper. What it remembers is that helper's alone.
   using GiveAnswer = std::function<Answer(Bytes question)>;
 
   static constexpr size_t kMostHelpers = 8;
-  // Of questions and answers. Sockets take twice as much by default (net.core.wmem_default).
-  static constexpr size_t kMaxMessage_bytes = 96 << 10;
+  // Sockets take twice as much by default (net.core.wmem_default).
+  static constexpr size_t kMaxQuestion_bytes = 96 << 10;
+  // A MiB and what is said of it: on a busy machine each question takes some ms, whatever it is.
+  static constexpr size_t kMaxAnswer_bytes = (1 << 20) + (4 << 10);
   // Opening a file takes some turns of its server, which may be on another continent.
   static constexpr uint64_t kLongestWait_ns = 1'000'000'000;
   static constexpr uint64_t kPatienceShare = 5;
@@ -45,7 +47,7 @@ class HelperProcesses {
 
   // Forks, so it has to come before any thread is started. The helpers are called `name` (comm),
   // keep the signal mask, have no memory that other processes of the user could read, and run
-  // before normal processes where that is permitted. Errors of socketpair(2) and fork(2).
+  // before normal processes where that is permitted. Errors of socketpair(2), mmap(2) and fork(2).
   static Result<std::unique_ptr<HelperProcesses>> start(const char* name, GiveAnswer give_answer);
   HelperProcesses(const HelperProcesses&) = delete;
   HelperProcesses& operator=(const HelperProcesses&) = delete;
@@ -71,8 +73,11 @@ class HelperProcesses {
 
  private:
   enum class State : uint8_t { Idle, Late, Ended };
+  // Memory for an answer, which a helper writes and we read.
+  using Room = std::shared_ptr<std::byte>;
   struct Helper {
-    Fd socket;
+    Fd socket{};
+    Room room{};
     State state = State::Idle;
     uint64_t subject = 0;  // of its last question
   };
@@ -85,7 +90,6 @@ class HelperProcesses {
 
   mutable std::mutex mutex_;
   std::array<Helper, kMostHelpers> helpers_;
-  std::unique_ptr<std::byte[]> buffer_;  // of an answer
   pid_t spawner_ = -1;
   Patience patience_{kPatienceShare, kMostPatience_ns};
   uint64_t given_up_ = 0;

@@ -48,11 +48,12 @@ std::unordered_map<LeafFunction, uint64_t, LeafHash> leaves_of(const Profile& pr
 
 }  // namespace
 
-Result<std::unique_ptr<ChunkFinisher>> ChunkFinisher::start(ChunkSink& sink, int nice) {
+Result<std::unique_ptr<ChunkFinisher>> ChunkFinisher::start(ChunkSink& sink,
+                                                            const os::ThreadPriority& priority) {
   std::unique_ptr<ChunkFinisher> finisher(new ChunkFinisher(sink));
   try {
-    finisher->thread_ = std::thread([self = finisher.get(), nice] {
-      os::set_thread_nice(nice);
+    finisher->thread_ = std::thread([self = finisher.get(), priority] {
+      os::set_thread_priority(priority);
       self->run();
     });
   } catch (const std::system_error& error) {

@@ -1,6 +1,7 @@
 // The second thread: names, places and writes chunks while recording goes on.
 #pragma once
 
+#include "os/priority.h"
 #include "profile/chunk_builder.h"
 #include "profile/finish_chunk.h"
 #include "recorder/chunk_sink.h"
@@ -51,9 +52,10 @@ class ChunkFinisher {
   // Different ones: a full disk fails every chunk of a long run in the same way.
   static constexpr size_t kMaxWriteErrors = 10;
 
-  // The second thread runs with `nice`, whatever the calling one has. LimitExceeded if no thread
-  // can be started.
-  static Result<std::unique_ptr<ChunkFinisher>> start(ChunkSink& sink, int nice);
+  // The second thread runs with `priority`, whatever the calling one has. LimitExceeded if no
+  // thread can be started.
+  static Result<std::unique_ptr<ChunkFinisher>> start(ChunkSink& sink,
+                                                      const os::ThreadPriority& priority);
   ~ChunkFinisher();
 
   // Recording thread. False if the queue is full; the job is left alone then.

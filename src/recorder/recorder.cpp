@@ -12,8 +12,8 @@
 #include "target/proc.h"
 
 #include <algorithm>
-#include <iterator>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -215,9 +215,8 @@ Result<int> Recorder::wait_for_end_of(target::LaunchedChild& child) {
 Result<std::unique_ptr<Recorder::Run>> Recorder::prepare() {
   if (auto ok = target::check_proc(); !ok) return tl::unexpected(std::move(ok.error()));
   auto run = std::make_unique<Run>(make_opener());
-  const int normal_nice = run->priority.previous();
   wall_clock_ = WallClock();
-  auto finisher = ChunkFinisher::start(sink_, normal_nice);
+  auto finisher = ChunkFinisher::start(sink_, run->priority.previous());
   if (!finisher) return tl::unexpected(finisher.error());
   run->finisher = std::move(*finisher);
   return run;

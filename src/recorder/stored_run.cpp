@@ -15,7 +15,7 @@ constexpr uint64_t kWait_ns = 100'000'000;
 Result<std::unique_ptr<StoredRun>> StoredRun::start(StoredRunOptions options,
                                                     std::unique_ptr<target::ImageOpener> opener,
                                                     ChunkSink& sink) {
-  auto finisher = ChunkFinisher::start(sink, 0);
+  auto finisher = ChunkFinisher::start(sink, os::thread_priority());
   if (!finisher) return tl::unexpected(finisher.error());
   return std::unique_ptr<StoredRun>(
       new StoredRun(std::move(options), std::move(opener), std::move(*finisher)));

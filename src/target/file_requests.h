@@ -19,7 +19,7 @@ enum class FileRequestKind : uint8_t {
   OpenJitMap,     // open_jit_map(), of `mapping.pid`
   IsSameFile,     // os::is_same_file(), of `mapping.path` and `other_path`
   Size,           // of the server's own `file`; this and the following
-  Read,
+  Read,           // up to kMaxFilePiece_bytes
   Close,
 };
 
@@ -40,12 +40,12 @@ struct FileReply {
   bool is_passed = false;  // the file comes with the message; else the server keeps it as `file`
   uint32_t file = 0;
   uint64_t size_bytes = 0;
-  std::vector<std::byte> bytes;
+  std::vector<std::byte> bytes;  // of a file that the server keeps: its first piece (RecentPieces)
   Error error{ErrorCode::Io, {}};
 };
 
-// So that a reply, with its other fields, fits into a message of os::HelperProcesses.
-inline constexpr size_t kMaxFilePiece_bytes = size_t{64} << 10;
+// So that a reply, with its other fields, fits into an answer of os::HelperProcesses.
+inline constexpr size_t kMaxFilePiece_bytes = size_t{1} << 20;
 
 template <typename Fields>
 void describe(Fields& f, FileRequest& r) {

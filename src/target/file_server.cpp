@@ -2,6 +2,7 @@
 
 #include "target/jit_map.h"
 #include "target/proc.h"
+#include "target/recent_pieces.h"
 
 #include <algorithm>
 #include <array>
@@ -120,6 +121,8 @@ FileReply FileServer::opened(Result<File> file, os::Fd& passed) {
   if (reply.is_passed) {
     passed = os::Fd(::fcntl((*file)->fd(), F_DUPFD_CLOEXEC, 0));
   } else {
+    reply.bytes.resize(std::min<uint64_t>(reply.size_bytes, RecentPieces::kPiece_bytes));
+    if (!(*file)->read_at(0, reply.bytes)) reply.bytes.clear();
     reply.file = keep(std::move(*file));
   }
   return reply;
@@ -127,8 +130,8 @@ FileReply FileServer::opened(Result<File> file, os::Fd& passed) {
 
 FileReply FileServer::read(const FileRequest& request) const {
   FileReply reply;
-  if (request.file >= files_.size() || files_[request.file] == nullptr) return reply;
-  reply.bytes.resize(std::min<size_t>(request.size_bytes, kMaxFilePiece_bytes));
+  if (!is_open(request.file)) return reply;
+  reply.bytes.resize(std::min<uint64_t>(request.size_bytes, kMaxFilePiece_bytes));
   const os::FileByteSource& file = *files_[request.file];
   reply.is_yes = file.read_at(request.offset, reply.bytes);
   if (reply.is_yes) return reply;
@@ -140,8 +143,7 @@ FileReply FileServer::read(const FileRequest& request) const {
 // As it is now: JIT maps grow.
 FileReply FileServer::size_of(uint32_t file) const {
   struct stat status {};
-  const bool is_open = file < files_.size() && files_[file] != nullptr;
-  FileReply reply = yes_or_no(is_open && ::fstat(files_[file]->fd(), &status) == 0);
+  FileReply reply = yes_or_no(is_open(file) && ::fstat(files_[file]->fd(), &status) == 0);
   reply.size_bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
   return reply;
 }

@@ -37,6 +37,7 @@ class FileServer {
   FileReply read(const FileRequest& request) const;
   FileReply size_of(uint32_t file) const;
   uint32_t keep(File file);
+  bool is_open(uint32_t file) const { return file < files_.size() && files_[file] != nullptr; }
 
   MayPass may_pass_;
   std::unique_ptr<ImageOpener> opener_;

@@ -6,6 +6,7 @@
 #include "target/file_server.h"
 #include "target/image_store.h"
 #include "target/jit_map.h"
+#include "target/recent_pieces.h"
 
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,7 @@ class TargetFiles {
       : helpers_(std::move(helpers)) {}
 
   std::shared_ptr<os::HelperProcesses> helpers_;
+  std::shared_ptr<RecentPieces> pieces_ = std::make_shared<RecentPieces>();
 };
 
 }  // namespace sentry_prof::target

@@ -27,6 +27,10 @@ HelperProcesses::Answer give_answer(const std::string& question, const std::stri
   if (question == "wait") ::close(::open(door.c_str(), O_RDONLY));
   if (question == "pid") return {std::to_string(::getpid()), os::Fd()};
   if (question == "open") return {"opened", os::Fd(::open("/proc/self/comm", O_RDONLY))};
+  if (question == "much") return {std::string(HelperProcesses::kMaxAnswer_bytes, 'm'), os::Fd()};
+  if (question == "too much") {
+    return {std::string(HelperProcesses::kMaxAnswer_bytes + 1, 'm'), os::Fd()};
+  }
   return {std::to_string(++count), os::Fd()};
 }
 
@@ -143,8 +147,17 @@ TEST_CASE("A helper that has ended is not asked again") {
 
 TEST_CASE("A question that does not fit into a message is not asked") {
   Helpers helpers;
-  CHECK_FALSE(helpers.ask_any(std::string(HelperProcesses::kMaxMessage_bytes + 1, 'x')));
-  CHECK(helpers.ask_any(std::string(HelperProcesses::kMaxMessage_bytes, 'x')));
+  CHECK_FALSE(helpers.ask_any(std::string(HelperProcesses::kMaxQuestion_bytes + 1, 'x')));
+  CHECK(helpers.ask_any(std::string(HelperProcesses::kMaxQuestion_bytes, 'x')));
+}
+
+TEST_CASE("An answer may be long; of one that is too long nothing is taken") {
+  Helpers helpers;
+  const auto much = helpers.ask_any("much");
+  REQUIRE(much);
+  CHECK(much->answer.bytes == std::string(HelperProcesses::kMaxAnswer_bytes, 'm'));
+  CHECK(helpers.answer_of(much->helper, "again") == "1");
+  CHECK_FALSE(helpers.ask_any("too much"));
 }
 
 TEST_CASE("A helper that hangs keeps nothing of ours open") {

@@ -233,7 +233,7 @@ struct RecordingFixture {
   target::ImageStore images{opener};
   target::ProcessTable processes{images};
   KeepingSink sink;
-  std::unique_ptr<ChunkFinisher> finisher = std::move(*ChunkFinisher::start(sink, 0));
+  std::unique_ptr<ChunkFinisher> finisher = std::move(*ChunkFinisher::start(sink, os::thread_priority()));
   std::vector<uint64_t> copy = copied_words();  // of the next cut sample
   std::vector<uint64_t> live_words;             // the process's stack now, from kStack on
   // At kCode; nothing but frame pointers leads out of it. None: it cannot be read.

@@ -66,7 +66,6 @@ TEST_CASE("A file is passed on, or read by who opened it: the bytes are the same
   REQUIRE(opened);
   const auto direct = os::FileByteSource::open("/proc/self/exe");
   REQUIRE(direct);
-  REQUIRE((*direct)->size_bytes() > 2 * target::kMaxFilePiece_bytes);
   CHECK(text_of(**opened) == text_of(**direct));
   std::vector<std::byte> beyond(2);
   CHECK_FALSE((*opened)->read_at((*opened)->size_bytes() - 1, beyond));
@@ -82,20 +81,51 @@ TEST_CASE("Of an image that is overwritten in place nothing more is read, whoeve
   const test::ScratchDirectory scratch;
   MappingFacts program{.pid = static_cast<uint32_t>(::getpid())};
   program.path = scratch / "program";
-  test::write_text(program.path, std::string(100'000, 'a'));
+  const std::string text(2 * target::kMaxFilePiece_bytes + 1000, 'a');
+  test::write_text(program.path, text);
   const auto opened = (*files)->make_opener()->open_by_path(program);
   REQUIRE(opened);
-  CHECK(text_of(**opened) == std::string(100'000, 'a'));
+  CHECK(text_of(**opened) == text);
   CHECK((*opened)->is_unchanged());
-  test::write_text(program.path, std::string(100'000, 'b'));
+  test::write_text(program.path, std::string(text.size(), 'b'));
   const std::array<timespec, 2> times{timespec{0, UTIME_OMIT}, timespec{1'000'000'000, 0}};
   REQUIRE(::utimensat(AT_FDCWD, program.path.c_str(), times.data(), 0) == 0);
   CHECK_FALSE((*opened)->was_changed());
   std::vector<std::byte> bytes(1000);
+  if (may_pass == never) {
+    CHECK((*opened)->read_at(0, bytes));
+    CHECK(bytes == std::vector<std::byte>(1000, std::byte{'a'}));
+  }
   CHECK_FALSE((*opened)->read_at(90'000, bytes));
   CHECK((*opened)->was_changed());
   CHECK_FALSE((*opened)->is_unchanged());
   CHECK_FALSE((*opened)->was_silent());
+}
+
+TEST_CASE(
+    "Small reads of a file that somebody else has open are answered by what they read before") {
+  const auto files = TargetFiles::start(never);
+  REQUIRE(files);
+  const auto opened = (*files)->make_opener()->open(own_mapping(target::MappingKind::File));
+  REQUIRE(opened);
+  const auto direct = os::FileByteSource::open("/proc/self/exe");
+  REQUIRE(direct);
+  std::array<std::byte, 64> bytes{};
+  const uint64_t end = (*opened)->size_bytes() - bytes.size();
+  REQUIRE((*opened)->read_at(end, bytes));
+  (*files)->end();
+  // The end, and the begin, which came along when it was opened.
+  for (const uint64_t offset : {end, uint64_t{0}, uint64_t{1000}}) {
+    INFO(offset);
+    std::array<std::byte, 64> expected{};
+    bytes.fill({});
+    REQUIRE((*direct)->read_at(offset, expected));
+    CHECK((*opened)->read_at(offset, bytes));
+    CHECK(bytes == expected);
+  }
+  CHECK_FALSE((*opened)->was_silent());
+  CHECK_FALSE((*opened)->read_at(target::RecentPieces::kPiece_bytes, bytes));
+  CHECK((*opened)->was_silent());
 }
 
 TEST_CASE("What cannot be opened says why, as if it had been tried here") {

@@ -227,3 +227,25 @@ TEST_CASE("A program in another mount namespace is found though its path leads n
   CHECK(image->code_file.ends_with(directory.file("spin_inside")));
   CHECK(image->debug_id == identity_by_the_documented_rule(target_path("spin")).debug_id);
 }
+
+// As a container's files are: sentry-prof's own processes read them (file_server.cpp).
+TEST_CASE("A program on an overlay has its names", "[overlay]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  const TemporaryDirectory directory;
+  const TemporaryDirectory output;
+  const std::string mount_overlay =
+      "mount -t tmpfs none '" + directory.path() + "' && cd '" + directory.path() +
+      "' && mkdir lower upper work merged && "
+      "mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged";
+  SKIP_IF(missing_in_mount_namespace("an overlay", mount_overlay));
+  const std::string script = mount_overlay + " && cp '" + target_path("spin") +
+                             "' lower/spin_inside && exec merged/spin_inside 60";
+  BackgroundProcess target({.arguments = {"unshare", "-m", "sh", "-c", script}});
+  REQUIRE(wait_until_it_is(target, "spin_inside"));
+  const Recording recording = record_well(output, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  check_is_spin(recording.profile());
+  const LoadedImage* image = image_of_leaf(recording.profile(), "alpha");
+  REQUIRE(image != nullptr);
+  CHECK(image->debug_id == identity_by_the_documented_rule(target_path("spin")).debug_id);
+}

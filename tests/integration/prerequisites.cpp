@@ -52,10 +52,17 @@ std::optional<std::string> missing_root() {
   return "needs root";
 }
 
-std::optional<std::string> missing_mount_namespace() {
+std::optional<std::string> missing_in_mount_namespace(const std::string& what,
+                                                      const std::string& script) {
   if (auto missing = missing_program("unshare")) return missing;
-  if (run_command({.arguments = {"unshare", "-m", "true"}}).status() == 0) return std::nullopt;
-  return "no private mount namespace may be made here";
+  if (run_command({.arguments = {"unshare", "-m", "sh", "-c", script}}).status() == 0) {
+    return std::nullopt;
+  }
+  return what + " may not be made here";
+}
+
+std::optional<std::string> missing_mount_namespace() {
+  return missing_in_mount_namespace("a private mount namespace", "true");
 }
 
 void note_skip(const std::string& reason) {

@@ -12,6 +12,9 @@ std::optional<std::string> missing_perf();                            // tries p
 std::optional<std::string> missing_program(const std::string& name);  // in PATH
 std::optional<std::string> missing_root();
 std::optional<std::string> missing_mount_namespace();
+// Whether the shell's `script` fails there.
+std::optional<std::string> missing_in_mount_namespace(const std::string& what,
+                                                      const std::string& script);
 
 // Prints the reason, or fails the test where skipping is not allowed.
 void note_skip(const std::string& reason);

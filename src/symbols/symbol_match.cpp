@@ -18,15 +18,6 @@ constexpr uint64_t kMaxComparisons = 1 << 24;
 // of assembly are longer than this, and those mostly have a size.
 constexpr uint64_t kLongestLabel_bytes = 4096;
 
-// More is better.
-auto rank_of_holder(const Symbol& s) {
-  return std::tuple(s.is_function, s.start, s.binding != STB_LOCAL);
-}
-
-auto rank_of_start(const Symbol& s) {
-  return std::tuple(s.start, s.size_bytes != 0, s.is_function, s.binding != STB_LOCAL);
-}
-
 bool holds(const elf::Section& section, uint64_t address) {
   return address >= section.address.value && address - section.address.value < section.size_bytes;
 }
@@ -46,13 +37,26 @@ size_t SymbolMatch::first_at_or_above(uint64_t address) const {
       addresses_.begin());
 }
 
+// More is better.
+auto SymbolMatch::rank_of_holder(const Standing& s) {
+  return std::tuple(s.is_function, s.start, !s.is_local);
+}
+
+auto SymbolMatch::rank_of_start(const Standing& s) {
+  return std::tuple(s.start, s.has_size, s.is_function, !s.is_local);
+}
+
 template <typename Rank>
-void SymbolMatch::offer(const Symbol& symbol, Rank rank, std::optional<Candidate>& place) {
-  if (place && rank(symbol) < rank(place->symbol)) return;
-  if (!place || rank(symbol) > rank(place->symbol)) place = Candidate{symbol, {}};
-  SymbolChoice& choice = place->choice;
+void SymbolMatch::offer(const Symbol& symbol, Rank rank, Place& place) {
+  const Standing standing{symbol.start, symbol.size_bytes != 0, symbol.is_function,
+                          symbol.binding == STB_LOCAL};
+  SymbolChoice& choice = place.choice;
+  const bool is_free = choice.count == 0;
+  if (!is_free && rank(standing) < rank(place.standing)) return;
+  if (is_free || rank(standing) > rank(place.standing)) place = {standing, {}};
   if (choice.count == SymbolChoice::kMaxAliases) return;
-  choice.aliases[choice.count++] = {symbol.name_offset, symbol.binding};
+  if (symbol.binding == STB_WEAK) choice.weak_mask |= static_cast<uint8_t>(1u << choice.count);
+  choice.name_offsets[choice.count++] = symbol.name_offset;
 }
 
 void SymbolMatch::add(const Symbol& symbol) {
@@ -66,30 +70,35 @@ void SymbolMatch::add(const Symbol& symbol) {
   }
 }
 
-bool SymbolMatch::label_reaches(const Symbol& label, LinkAddress address) const {
-  if (address.value - label.start >= kLongestLabel_bytes) return false;
+bool SymbolMatch::label_reaches(uint64_t label_start, LinkAddress address) const {
+  if (address.value - label_start >= kLongestLabel_bytes) return false;
   if (layout_.text) {
-    return holds(*layout_.text, label.start) && holds(*layout_.text, address.value);
+    return holds(*layout_.text, label_start) && holds(*layout_.text, address.value);
   }
   return std::any_of(layout_.segments.begin(), layout_.segments.end(), [&](const elf::Segment& s) {
     const elf::Section range{s.vaddr, 0, s.memory_bytes};
-    return s.is_executable && holds(range, label.start) && holds(range, address.value);
+    return s.is_executable && holds(range, label_start) && holds(range, address.value);
   });
 }
 
-std::vector<std::optional<SymbolChoice>> SymbolMatch::winners() const {
-  std::vector<std::optional<SymbolChoice>> choices(addresses_.size());
-  std::optional<Candidate> last_start;
+SymbolMatch::Winners SymbolMatch::winners() const {
+  Winners winners;
+  winners.choice_of.reserve(addresses_.size());
+  const Place* last_start = nullptr;
   for (size_t i = 0; i < addresses_.size(); ++i) {
-    if (last_starts_[i]) last_start = last_starts_[i];
-    const bool is_label = !holders_[i] && last_start && last_start->symbol.size_bytes == 0 &&
-                          label_reaches(last_start->symbol, addresses_[i]);
-    const std::optional<Candidate>& winner = is_label ? last_start : holders_[i];
-    if (!winner) continue;
-    choices[i] = winner->choice;
-    choices[i]->is_label = is_label;
+    if (last_starts_[i].choice.count > 0) last_start = &last_starts_[i];
+    const bool is_label = holders_[i].choice.count == 0 && last_start != nullptr &&
+                          !last_start->standing.has_size &&
+                          label_reaches(last_start->standing.start, addresses_[i]);
+    SymbolChoice choice = is_label ? last_start->choice : holders_[i].choice;
+    choice.is_label = is_label;
+    if (choice.count > 0 && (winners.choices.empty() || winners.choices.back() != choice)) {
+      winners.choices.push_back(choice);
+    }
+    winners.choice_of.push_back(choice.count > 0 ? static_cast<uint32_t>(winners.choices.size() - 1)
+                                                 : Winners::kNone);
   }
-  return choices;
+  return winners;
 }
 
 }  // namespace sentry_prof::symbols

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,24 +20,18 @@ struct Symbol {
   bool is_function = false;  // STT_FUNC or STT_GNU_IFUNC; else STT_NOTYPE
 };
 
-// A name that a choice may be called by.
-struct SymbolAlias {
-  uint32_t name_offset = 0;  // st_name
-  uint8_t binding = 0;       // STB_*
-
-  bool operator==(const SymbolAlias&) const = default;
-};
-
 // The names of the symbols that are equally good for an address, in the order in which they came.
 // Which of them reads best can be said only once they have been read.
 struct SymbolChoice {
   // Nearly all functions of real libraries have one or two names, libc's have up to six.
   static constexpr size_t kMaxAliases = 6;
 
-  std::array<SymbolAlias, kMaxAliases> aliases{};
+  std::array<uint32_t, kMaxAliases> name_offsets{};  // st_name
   uint8_t count = 0;
+  uint8_t weak_mask = 0;  // which of them are STB_WEAK
   bool is_label = false;  // without size: held by nothing but the lack of a next symbol
 
+  bool is_weak(size_t alias) const { return (weak_mask >> alias & 1) != 0; }
   bool operator==(const SymbolChoice&) const = default;
 };
 
@@ -54,26 +47,40 @@ class SymbolMatch {
 
   void add(const Symbol& symbol);
 
-  // For each address.
-  std::vector<std::optional<SymbolChoice>> winners() const;
+  // Of neighbouring addresses that have the same one, there is one.
+  struct Winners {
+    static constexpr uint32_t kNone = UINT32_MAX;
+
+    std::vector<SymbolChoice> choices;
+    std::vector<uint32_t> choice_of;  // for each address: an index, or kNone
+  };
+  Winners winners() const;
 
  private:
-  struct Candidate {
-    Symbol symbol;  // the first
+  // What symbols are compared by. There are two places for each address, so they are kept small.
+  struct Standing {
+    uint64_t start = 0;
+    bool has_size = false;
+    bool is_function = false;
+    bool is_local = false;
+  };
+  // Free while its choice has no name.
+  struct Place {
+    Standing standing;
     SymbolChoice choice;
   };
+  static auto rank_of_holder(const Standing& symbol);
+  static auto rank_of_start(const Standing& symbol);
   template <typename Rank>
-  static void offer(const Symbol& symbol, Rank rank, std::optional<Candidate>& place);
+  static void offer(const Symbol& symbol, Rank rank, Place& place);
 
   size_t first_at_or_above(uint64_t address) const;
-  bool label_reaches(const Symbol& label, LinkAddress address) const;
+  bool label_reaches(uint64_t label_start, LinkAddress address) const;
 
   const elf::Layout& layout_;
   std::span<const LinkAddress> addresses_;
-  std::vector<std::optional<Candidate>>
-      holders_;  // the best symbol with a size that holds address i
-  // The last symbol that starts in (address i-1, address i].
-  std::vector<std::optional<Candidate>> last_starts_;
+  std::vector<Place> holders_;      // the best symbol with a size that holds address i
+  std::vector<Place> last_starts_;  // the last symbol that starts in (address i-1, address i]
   uint64_t comparisons_left_;
 };
 

@@ -3,10 +3,10 @@
 #include "base/utf8.h"
 #include "elf/go_function_table.h"
 #include "elf/packed_section.h"
+#include "symbols/string_table.h"
 #include "symbols/symbol_match.h"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
 
 #include <elf.h>
@@ -20,8 +20,6 @@ constexpr uint64_t kMaxTable_bytes = uint64_t{384} << 20;
 // MiniDebugInfo, expanded: 350,000 symbols with names of fifty letters.
 constexpr size_t kMaxDebugdata_bytes = size_t{32} << 20;
 constexpr uint64_t kMaxGoFunctions_bytes = uint64_t{32} << 20;  // begins of four million functions
-constexpr size_t kMaxName_bytes = 4096;
-constexpr size_t kFirstRead_bytes = 256;  // nearly every name fits
 // There is one name for each address: with 70,000 addresses this makes 70 MB.
 constexpr size_t kMaxShown_bytes = 1024;
 
@@ -98,24 +96,6 @@ void add_symbols(const ByteSource& file, const elf::Layout& layout, const elf::S
   }
 }
 
-// The string at `offset` of a string table, of a longer one the first kMaxName_bytes; none if it is
-// empty or not terminated.
-std::optional<std::string> read_name(const ByteSource& file, const elf::Section& strings,
-                                     uint32_t offset) {
-  std::array<char, kMaxName_bytes> buffer;
-  if (offset >= strings.size_bytes) return std::nullopt;
-  const uint64_t available = strings.size_bytes - offset;
-  for (size_t limit : {kFirstRead_bytes, kMaxName_bytes}) {
-    const auto count = static_cast<size_t>(std::min<uint64_t>(available, limit));
-    const std::span text = std::span(buffer).first(count);
-    if (!file.read_at(strings.file_offset + offset, std::as_writable_bytes(text))) break;
-    const auto end = std::find(text.begin(), text.end(), '\0');
-    if (end == text.begin()) break;
-    if (end != text.end() || count == kMaxName_bytes) return std::string(text.begin(), end);
-  }
-  return std::nullopt;
-}
-
 // Some linkers write "name@VERSION" and "name@@VERSION" into .symtab.
 std::string_view without_version(std::string_view name) {
   const size_t at = name.find('@');
@@ -123,31 +103,53 @@ std::string_view without_version(std::string_view name) {
 }
 
 // Less is better: "malloc" rather than "__libc_malloc", GLOBAL rather than WEAK, "free" rather than
-// "cfree" and "open" rather than "open64".
-auto plainness(std::string_view name, uint8_t binding) {
+// "cfree" and "open" rather than "open64"; then the one that came first.
+auto plainness(std::string_view name, const SymbolChoice& choice, size_t alias) {
   const size_t underscores = std::min(name.find_first_not_of('_'), name.size());
-  return std::tuple(underscores, binding == STB_WEAK, name.size());
+  return std::tuple(underscores, choice.is_weak(alias), name.size(), alias);
 }
 
-std::optional<std::string> read_best_name(const ByteSource& file, const elf::Section& strings,
-                                          const SymbolChoice& choice) {
-  std::optional<std::string> best;
-  uint8_t best_binding = 0;
-  for (const SymbolAlias& alias : std::span(choice.aliases).first(choice.count)) {
-    auto name = read_name(file, strings, alias.name_offset);
-    if (!name) continue;
-    if (best && plainness(*best, best_binding) <= plainness(*name, alias.binding)) continue;
-    best = std::move(name);
-    best_binding = alias.binding;
+// The plainest of each choice's names, "" where none can be read.
+std::vector<std::string> read_best_names(const ByteSource& file, const elf::Section& strings,
+                                         std::span<const SymbolChoice> choices) {
+  struct Wanted {
+    uint32_t offset;
+    uint32_t choice;
+    uint32_t alias;
+  };
+  std::vector<Wanted> wanted;
+  for (uint32_t i = 0; i < choices.size(); ++i) {
+    for (uint32_t alias = 0; alias < choices[i].count; ++alias) {
+      wanted.push_back({choices[i].name_offsets[alias], i, alias});
+    }
   }
-  return best;
+  std::ranges::sort(wanted, {}, &Wanted::offset);
+
+  StringTable table(file, strings);
+  std::vector<std::string> names(choices.size());
+  std::vector<uint32_t> aliases(choices.size());  // which of them that is
+  for (const Wanted& next : wanted) {
+    const SymbolChoice& choice = choices[next.choice];
+    std::string& best = names[next.choice];
+    const auto name = table.at(next.offset);
+    if (!name) continue;
+    if (!best.empty() &&
+        plainness(best, choice, aliases[next.choice]) <= plainness(*name, choice, next.alias)) {
+      continue;
+    }
+    best = *name;
+    aliases[next.choice] = next.alias;
+  }
+  return names;
 }
 
-struct Name {
-  std::optional<std::string> text;
-  bool is_label = false;
+// Of a batch of addresses.
+struct Names {
+  explicit Names(size_t count) : texts(count), are_labels(count) {}
+
+  std::vector<std::optional<std::string>> texts;
+  std::vector<bool> are_labels;
 };
-using Names = std::vector<Name>;
 
 // `file` holds the table, `layout` is that of the image.
 Names names_of_table(const ByteSource& file, const elf::Layout& layout,
@@ -158,15 +160,15 @@ Names names_of_table(const ByteSource& file, const elf::Layout& layout,
   SymbolMatch match(layout, sorted_addresses);
   add_symbols(file, layout, table->symbols, match);
 
-  const auto winners = match.winners();
-  for (size_t i = 0; i < winners.size(); ++i) {
-    if (!winners[i]) continue;
-    if (i > 0 && winners[i] == winners[i - 1]) {
-      names[i] = names[i - 1];
-    } else if (const auto name = read_best_name(file, table->strings, *winners[i])) {
-      names[i] = {shortened_utf8(demangled(without_version(*name)), kMaxShown_bytes),
-                  winners[i]->is_label};
-    }
+  const auto [choices, choice_of] = match.winners();
+  std::vector<std::string> shown = read_best_names(file, table->strings, choices);
+  for (std::string& name : shown) {
+    name = shortened_utf8(demangled(without_version(name)), kMaxShown_bytes);
+  }
+  for (size_t i = 0; i < choice_of.size(); ++i) {
+    if (choice_of[i] == SymbolMatch::Winners::kNone || shown[choice_of[i]].empty()) continue;
+    names.texts[i] = shown[choice_of[i]];
+    names.are_labels[i] = choices[choice_of[i]].is_label;
   }
   return names;
 }
@@ -187,17 +189,10 @@ void take_names_of_go(const ByteSource& file, const elf::Layout& layout,
                       std::span<const LinkAddress> sorted_addresses, Names& names) {
   const auto table = elf::GoFunctionTable::open(file, layout, kMaxGoFunctions_bytes);
   if (!table) return;
-  for (size_t i = 0; i < names.size(); ++i) {
-    auto name = (*table)->name_at(sorted_addresses[i], kMaxName_bytes);
-    if (name) names[i].text = shortened_utf8(*name, kMaxShown_bytes);
+  for (size_t i = 0; i < sorted_addresses.size(); ++i) {
+    auto name = (*table)->name_at(sorted_addresses[i], StringTable::kMaxString_bytes);
+    if (name) names.texts[i] = shortened_utf8(*name, kMaxShown_bytes);
   }
-}
-
-std::vector<std::optional<std::string>> texts_of(Names names) {
-  std::vector<std::optional<std::string>> texts;
-  texts.reserve(names.size());
-  for (Name& name : names) texts.push_back(std::move(name.text));
-  return texts;
 }
 
 }  // namespace
@@ -205,20 +200,20 @@ std::vector<std::optional<std::string>> texts_of(Names names) {
 std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
                                                  std::span<const LinkAddress> sorted_addresses) {
   if (layout.symtab) {
-    return texts_of(names_of_table(file, layout, layout.symtab, sorted_addresses));
+    return names_of_table(file, layout, layout.symtab, sorted_addresses).texts;
   }
   Names names = names_of_table(file, layout, layout.dynsym, sorted_addresses);
   if (layout.gnu_debugdata) {
     Names stripped = names_of_debugdata(file, layout, sorted_addresses);
-    for (size_t i = 0; i < names.size(); ++i) {
+    for (size_t i = 0; i < sorted_addresses.size(); ++i) {
       // The next symbol, up to which a label reaches, may be in the other table.
       const bool is_better =
-          stripped[i].text && (!stripped[i].is_label || !names[i].text || names[i].is_label);
-      if (is_better) names[i] = std::move(stripped[i]);
+          stripped.texts[i] && (!stripped.are_labels[i] || !names.texts[i] || names.are_labels[i]);
+      if (is_better) names.texts[i] = std::move(stripped.texts[i]);
     }
   }
   take_names_of_go(file, layout, sorted_addresses, names);
-  return texts_of(std::move(names));
+  return std::move(names.texts);
 }
 
 }  // namespace sentry_prof::symbols

@@ -255,7 +255,7 @@ TEST_CASE("check_proc refuses the /proc of another pid namespace, and none") {
           });
         }) == 0);
   CHECK(test::status_of_child([] {
-          const ScratchDirectory empty;
+          const test::ScratchDirectory empty;
           if (::chroot(empty.path().c_str()) != 0) return 10;
           const auto none = check_proc();
           return !none && none.error().message.find("not mounted") != std::string::npos ? 0 : 1;

@@ -110,12 +110,19 @@ CfiStatus read_cie(const FrameSection& section, uint64_t offset, Cie& cie) {
   if (status != CfiStatus::Ok) return status;
   if (entry.kind != EntryKind::Cie) return CfiStatus::Malformed;
   cie = {};
-  cie.offset = offset;
   cie.address_size_bytes = section.address_size_bytes;
   ByteReader reader = section.reader(entry.body, entry.head_end());
   const CfiStatus head_status = read_head(reader, section, cie);
   cie.program = {reader.position(), entry.end};
   return head_status;
+}
+
+CfiStatus LastCie::read(const FrameSection& section, uint64_t offset) {
+  if (offset_ != offset) {
+    status_ = read_cie(section, offset, cie_);
+    offset_ = offset;
+  }
+  return status_;
 }
 
 }  // namespace sentry_prof::elf

@@ -100,12 +100,8 @@ CfiStatus read_fde(const FrameSection& section, const Entry& entry, const Cie& c
 }
 
 CfiStatus FdeScanner::read(const Entry& entry, Fde& fde) {
-  if (!has_cie_ || cie_.offset != entry.cie_offset) {
-    cie_status_ = read_cie(section_, entry.cie_offset, cie_);
-    cie_.offset = entry.cie_offset;
-    has_cie_ = true;
-  }
-  return cie_status_ == CfiStatus::Ok ? read_fde(section_, entry, cie_, fde) : cie_status_;
+  const CfiStatus status = last_cie_.read(section_, entry.cie_offset);
+  return status == CfiStatus::Ok ? read_fde(section_, entry, last_cie_.cie(), fde) : status;
 }
 
 bool FdeScanner::ends(CfiStatus problem) {

@@ -63,7 +63,6 @@ struct Entry {
 };
 
 struct Cie {
-  uint64_t offset = 0;
   uint64_t code_alignment = 1;
   int64_t data_alignment = 1;
   uint8_t return_address_register = 0;
@@ -89,6 +88,21 @@ CfiStatus read_entry(const FrameSection& section, uint64_t offset, Entry& entry)
 
 // Parses the CIE at `offset`.
 CfiStatus read_cie(const FrameSection& section, uint64_t offset, Cie& cie);
+
+// Neighbouring FDEs share a CIE: the one that was parsed last is kept.
+class LastCie {
+ public:
+  // Parses the CIE at `offset` of a section, always the same one, unless it is there already.
+  CfiStatus read(const FrameSection& section, uint64_t offset);
+
+  // What read() parsed; of use only if that was Ok.
+  const Cie& cie() const { return cie_; }
+
+ private:
+  Cie cie_;
+  CfiStatus status_ = CfiStatus::Ok;
+  std::optional<uint64_t> offset_;
+};
 
 // Parses the FDE `entry`, whose CIE is `cie`.
 CfiStatus read_fde(const FrameSection& section, const Entry& entry, const Cie& cie, Fde& fde);
@@ -120,10 +134,7 @@ class FdeScanner {
   uint64_t offset_ = 0;
   uint64_t entries_left_;
   CfiStatus problem_ = CfiStatus::Ok;
-  // Neighbouring FDEs share a CIE.
-  Cie cie_;
-  CfiStatus cie_status_ = CfiStatus::Ok;
-  bool has_cie_ = false;
+  LastCie last_cie_;
 };
 
 }  // namespace sentry_prof::elf

@@ -27,14 +27,13 @@ RowStatus to_row_status(CfiStatus status, RowStatus if_ok) {
 
 RowStatus FrameLookup::row_at(uint64_t pc, Row& row) {
   if (section_.bytes.empty()) return RowStatus::NoCfi;
-  Cie cie;
   Fde fde;
-  const RowStatus status = find(pc, cie, fde);
+  const RowStatus status = find(pc, last_cie_, fde);
   if (status != RowStatus::Found) return status;
-  return to_row_status(evaluate_row(section_, cie, fde, pc, row), RowStatus::Found);
+  return to_row_status(evaluate_row(section_, last_cie_.cie(), fde, pc, row), RowStatus::Found);
 }
 
-RowStatus FrameLookup::find(uint64_t pc, Cie& cie, Fde& fde) {
+RowStatus FrameLookup::find(uint64_t pc, LastCie& cie, Fde& fde) {
   if (!index_) {
     const TableAnswer answer = ask_table(pc, cie, fde);
     if (answer == TableAnswer::Found) return RowStatus::Found;
@@ -46,16 +45,16 @@ RowStatus FrameLookup::find(uint64_t pc, Cie& cie, Fde& fde) {
   return find_by_index(pc, cie, fde);
 }
 
-std::optional<LinkAddress> FrameLookup::fde_begin_at(uint64_t pc) const {
-  Cie cie;
+std::optional<LinkRange> FrameLookup::range_at(uint64_t pc) const {
+  LastCie cie;
   Fde fde;
   const bool is_found = index_ ? find_by_index(pc, cie, fde) == RowStatus::Found
                                : ask_table(pc, cie, fde) == TableAnswer::Found;
-  return is_found ? std::optional(fde.begin) : std::nullopt;
+  return is_found ? std::optional(LinkRange{fde.begin, fde.end}) : std::nullopt;
 }
 
 // A gap, only if the entry below it tells the truth about its FDE.
-FrameLookup::TableAnswer FrameLookup::ask_table(uint64_t pc, Cie& cie, Fde& fde) const {
+FrameLookup::TableAnswer FrameLookup::ask_table(uint64_t pc, LastCie& cie, Fde& fde) const {
   const auto entry = table_ ? table_->find(pc) : std::nullopt;
   if (!entry) return TableAnswer::Nonsense;
   const uint64_t offset =
@@ -72,18 +71,18 @@ bool FrameLookup::table_is_sorted() {
   return *table_is_sorted_;
 }
 
-RowStatus FrameLookup::find_by_index(uint64_t pc, Cie& cie, Fde& fde) const {
+RowStatus FrameLookup::find_by_index(uint64_t pc, LastCie& cie, Fde& fde) const {
   const std::optional<uint64_t> offset = index_->find(pc);
   if (!offset) return to_row_status(index_->problem(), RowStatus::NoCfi);
   return read_covering(*offset, pc, cie, fde);
 }
 
-RowStatus FrameLookup::read_covering(uint64_t offset, uint64_t pc, Cie& cie, Fde& fde) const {
+RowStatus FrameLookup::read_covering(uint64_t offset, uint64_t pc, LastCie& cie, Fde& fde) const {
   Entry entry;
   CfiStatus status = read_entry(section_, offset, entry);
   if (status == CfiStatus::Ok && entry.kind != EntryKind::Fde) status = CfiStatus::Malformed;
-  if (status == CfiStatus::Ok) status = read_cie(section_, entry.cie_offset, cie);
-  if (status == CfiStatus::Ok) status = read_fde(section_, entry, cie, fde);
+  if (status == CfiStatus::Ok) status = cie.read(section_, entry.cie_offset);
+  if (status == CfiStatus::Ok) status = read_fde(section_, entry, cie.cie(), fde);
   if (status != CfiStatus::Ok) return to_row_status(status, RowStatus::Found);
   return fde.covers({pc}) ? RowStatus::Found : RowStatus::NoCfi;
 }

@@ -11,6 +11,14 @@
 
 namespace sentry_prof::elf {
 
+struct LinkRange {
+  LinkAddress begin;
+  LinkAddress end;  // behind it
+
+  bool contains(LinkAddress address) const { return begin <= address && address < end; }
+  bool operator==(const LinkRange&) const = default;
+};
+
 // Uses the linker's search table while its answers hold together, and with the first that does not
 // builds an index of its own, which then serves all. An address between the FDEs of a sorted table
 // has none: libgcc's unwinder believes that too, so a table that left FDEs out would end the
@@ -24,8 +32,8 @@ class FrameLookup {
   // Never Root. A row is filled only if Found.
   unwind::RowStatus row_at(uint64_t pc, unwind::Row& row);
 
-  // First address of the FDE that covers pc, by what is indexed now; none if that knows no FDE.
-  std::optional<LinkAddress> fde_begin_at(uint64_t pc) const;
+  // What the FDE that covers pc covers, by what is indexed now; none if that knows no FDE.
+  std::optional<LinkRange> range_at(uint64_t pc) const;
 
   const FrameSection& section() const { return section_; }
   uint64_t memory_bytes() const { return index_ ? index_->memory_bytes() : 0; }
@@ -33,13 +41,15 @@ class FrameLookup {
  private:
   enum class TableAnswer : uint8_t { Found, Gap, Nonsense };
 
-  unwind::RowStatus find(uint64_t pc, Cie& cie, Fde& fde);
-  TableAnswer ask_table(uint64_t pc, Cie& cie, Fde& fde) const;
+  // The FDE that covers pc; `cie` has its CIE then.
+  unwind::RowStatus find(uint64_t pc, LastCie& cie, Fde& fde);
+  TableAnswer ask_table(uint64_t pc, LastCie& cie, Fde& fde) const;
   bool table_is_sorted();
-  unwind::RowStatus find_by_index(uint64_t pc, Cie& cie, Fde& fde) const;
-  unwind::RowStatus read_covering(uint64_t offset, uint64_t pc, Cie& cie, Fde& fde) const;
+  unwind::RowStatus find_by_index(uint64_t pc, LastCie& cie, Fde& fde) const;
+  unwind::RowStatus read_covering(uint64_t offset, uint64_t pc, LastCie& cie, Fde& fde) const;
 
   FrameSection section_;
+  LastCie last_cie_;
   std::optional<SearchTable> table_;
   std::optional<bool> table_is_sorted_;    // none: not looked at so far
   std::shared_ptr<const FdeIndex> index_;  // null: not needed so far

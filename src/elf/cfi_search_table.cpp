@@ -85,7 +85,8 @@ std::optional<SearchTable> SearchTable::open(const FrameSection& header) {
   table.offset_ = head->table_offset;
   table.count_ = head->fde_count;
   table.field_bytes_ = field_bytes;
-  table.is_signed_ = (head->table_encoding & kFormatMask) >= kSleb128;
+  const bool is_signed = (head->table_encoding & kFormatMask) >= kSleb128;
+  if (is_signed) table.sign_bit_ = uint64_t{1} << (8 * field_bytes - 1);
   const uint8_t application = head->table_encoding & kApplicationMask;
   table.is_pc_relative_ = application == kPcRelative;
   if (application == kPcRelative || application == kDataRelative)
@@ -98,19 +99,12 @@ uint64_t SearchTable::value_at(uint64_t field_index) const {
   const uint64_t offset = offset_ + field_index * field_bytes_;
   ByteReader reader(header_.bytes.subspan(static_cast<size_t>(offset), field_bytes_),
                     header_.order);
-  uint64_t value = is_pc_relative_ ? base_ + offset : base_;
-  switch (field_bytes_) {
-    case 2:
-      value += is_signed_ ? static_cast<uint64_t>(reader.i16()) : reader.u16();
-      break;
-    case 4:
-      value += is_signed_ ? static_cast<uint64_t>(reader.i32()) : reader.u32();
-      break;
-    default:
-      value += reader.u64();
-      break;
-  }
-  return value & address_mask(header_.address_size_bytes);
+  const uint64_t field = field_bytes_ == 4   ? reader.u32()
+                         : field_bytes_ == 2 ? reader.u16()
+                                             : reader.u64();
+  const uint64_t distance = (field ^ sign_bit_) - sign_bit_;  // with its sign extended
+  const uint64_t base = is_pc_relative_ ? base_ + offset : base_;
+  return (base + distance) & address_mask(header_.address_size_bytes);
 }
 
 std::optional<SearchTable::Entry> SearchTable::find(uint64_t pc) const {

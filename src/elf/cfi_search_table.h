@@ -39,8 +39,8 @@ class SearchTable {
   FrameSection header_;
   uint64_t offset_ = 0;  // of the first entry
   uint64_t count_ = 0;
-  uint8_t field_bytes_ = 4;  // an entry is two fields
-  bool is_signed_ = false;
+  uint8_t field_bytes_ = 4;      // an entry is two fields
+  uint64_t sign_bit_ = 0;        // of a field; zero: they have none
   bool is_pc_relative_ = false;  // to the field itself
   uint64_t base_ = 0;
 };

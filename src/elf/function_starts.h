@@ -20,12 +20,12 @@ class FunctionStarts {
         eh_frame_(std::move(eh_frame)),
         debug_frame_(std::move(debug_frame)) {}
 
-  // First address of the FDE that covers `pc`, .eh_frame's first; none if no FDE is known to.
-  // Compilers write one FDE for each contiguous piece of a function. One of hand-written assembly
-  // may cover several, as the one of the PLT does.
-  std::optional<LinkAddress> start_at(LinkAddress pc) const {
-    const auto start = eh_frame_.fde_begin_at(pc.value);
-    return start ? start : debug_frame_.fde_begin_at(pc.value);
+  // What the FDE that covers `pc` covers, .eh_frame's first; none if no FDE is known to. Compilers
+  // write one FDE for each contiguous piece of a function. One of hand-written assembly may cover
+  // several, as the one of the PLT does.
+  std::optional<LinkRange> function_at(LinkAddress pc) const {
+    const auto function = eh_frame_.range_at(pc.value);
+    return function ? function : debug_frame_.range_at(pc.value);
   }
 
  private:

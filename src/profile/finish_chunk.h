@@ -53,18 +53,20 @@ struct ImageFacts {
   bool is_file = true;           // false: anonymous memory that only needs a place, no debug image
 };
 
+struct FrameName {
+  std::string text;  // of the function; "" where none is known
+  // Link address at which the function begins, if no name but that is known.
+  std::optional<uint64_t> function_start;
+};
+
 // Names are given from outside, so that this stays free of files.
 class FrameNames {
  public:
   virtual ~FrameNames() = default;
   // Facts of a frame's image (FrameKey::image).
   virtual const ImageFacts& image(uint32_t image) const = 0;
-  // One name for each frame of the chunk, "" where none is known.
-  virtual std::vector<std::string> names_of(std::span<const FrameKey> frames) = 0;
-  // Link address at which the function of a frame without a name begins, if that is known.
-  virtual std::optional<uint64_t> function_start(const FrameKey& /*frame*/) const {
-    return std::nullopt;
-  }
+  // One for each frame of the chunk.
+  virtual std::vector<FrameName> names_of(std::span<const FrameKey> frames) = 0;
 };
 
 // Frames without a name become `libfoo.so+0x1234` (offset from the first PT_LOAD: of the function's

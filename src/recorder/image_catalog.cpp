@@ -66,9 +66,24 @@ std::vector<Address> sorted_addresses(std::span<const profile::FrameKey> frames,
 }
 
 void take_names(std::vector<std::optional<std::string>> found, const std::vector<uint32_t>& members,
-                std::vector<std::string>& names) {
+                std::vector<profile::FrameName>& names) {
   for (size_t i = 0; i < members.size(); ++i) {
-    if (found[i]) names[members[i]] = std::move(*found[i]);
+    if (found[i]) names[members[i]].text = std::move(*found[i]);
+  }
+}
+
+// Where the functions of those without a name begin. `sorted_addresses` are those of the members.
+void find_function_starts(const elf::FunctionStarts& starts,
+                          std::span<const LinkAddress> sorted_addresses,
+                          const std::vector<uint32_t>& members,
+                          std::vector<profile::FrameName>& names) {
+  std::optional<elf::LinkRange> function;
+  for (size_t i = 0; i < members.size(); ++i) {
+    profile::FrameName& name = names[members[i]];
+    if (!name.text.empty()) continue;
+    const LinkAddress address = sorted_addresses[i];
+    if (!function || !function->contains(address)) function = starts.function_at(address);
+    if (function) name.function_start = function->begin.value;
   }
 }
 
@@ -85,34 +100,29 @@ const profile::ImageFacts& SymbolFrameNames::image(uint32_t image) const {
   return found == facts_.end() ? unknown_ : found->second;
 }
 
-std::vector<std::string> SymbolFrameNames::names_of(std::span<const profile::FrameKey> frames) {
+std::vector<profile::FrameName> SymbolFrameNames::names_of(Frames frames) {
   std::unordered_map<uint32_t, std::vector<uint32_t>> members;
   for (uint32_t i = 0; i < frames.size(); ++i) {
     if (images_.files.contains(frames[i].image)) members[frames[i].image].push_back(i);
   }
-  std::vector<std::string> names(frames.size());
+  Names names(frames.size());
   for (auto& [image, indices] : members) {
-    name_frames_of(*images_.files.at(image), frames, std::move(indices), names);
+    name_frames_of(image, frames, std::move(indices), names);
   }
   name_jit_frames(frames, names);
   return names;
 }
 
-std::optional<uint64_t> SymbolFrameNames::function_start(const profile::FrameKey& frame) const {
-  const auto found = images_.function_starts.find(frame.image);
-  if (found == images_.function_starts.end() || !found->second) return std::nullopt;
-  const auto start = found->second->start_at({lookup_pc(frame)});
-  return start ? std::optional(start->value) : std::nullopt;
-}
-
-void SymbolFrameNames::name_frames_of(const target::LoadedImage& image, Frames frames,
-                                      std::vector<uint32_t> members,
-                                      std::vector<std::string>& names) const {
+void SymbolFrameNames::name_frames_of(uint32_t image, Frames frames, std::vector<uint32_t> members,
+                                      Names& names) const {
+  const target::LoadedImage& file = *images_.files.at(image);
   const auto addresses = sorted_addresses<LinkAddress>(frames, members);
-  take_names(symbols::names_at(image.file(), image.layout(), addresses), members, names);
+  take_names(symbols::names_at(file.file(), file.layout(), addresses), members, names);
+  const auto& starts = images_.function_starts.at(image);
+  if (starts != nullptr) find_function_starts(*starts, addresses, members, names);
 }
 
-void SymbolFrameNames::name_jit_frames(Frames frames, std::vector<std::string>& names) {
+void SymbolFrameNames::name_jit_frames(Frames frames, Names& names) {
   std::unordered_map<uint32_t, std::vector<uint32_t>> members;  // by program
   for (uint32_t i = 0; i < frames.size(); ++i) {
     const auto region = images_.regions.find(frames[i].image);
@@ -128,8 +138,7 @@ void SymbolFrameNames::name_jit_frames(Frames frames, std::vector<std::string>& 
 }
 
 void SymbolFrameNames::name_jit_frames_of(const target::JitMap& jit_map, Frames frames,
-                                          std::vector<uint32_t> members,
-                                          std::vector<std::string>& names) {
+                                          std::vector<uint32_t> members, Names& names) {
   const auto file = jit_map();
   if (file == nullptr) return;
   const auto addresses = sorted_addresses<RuntimeAddress>(frames, members);

@@ -34,20 +34,20 @@ class SymbolFrameNames final : public profile::FrameNames {
   explicit SymbolFrameNames(ChunkImages images);
 
   const profile::ImageFacts& image(uint32_t image) const override;
-  std::vector<std::string> names_of(std::span<const profile::FrameKey> frames) override;
-  std::optional<uint64_t> function_start(const profile::FrameKey& frame) const override;
+  std::vector<profile::FrameName> names_of(std::span<const profile::FrameKey> frames) override;
 
   // Of all frames that were named.
   const JitFigures& jit() const { return jit_; }
 
  private:
   using Frames = std::span<const profile::FrameKey>;
+  using Names = std::vector<profile::FrameName>;
 
-  void name_frames_of(const target::LoadedImage& image, Frames frames,
-                      std::vector<uint32_t> members, std::vector<std::string>& names) const;
-  void name_jit_frames(Frames frames, std::vector<std::string>& names);
+  void name_frames_of(uint32_t image, Frames frames, std::vector<uint32_t> members,
+                      Names& names) const;
+  void name_jit_frames(Frames frames, Names& names);
   void name_jit_frames_of(const target::JitMap& jit_map, Frames frames,
-                          std::vector<uint32_t> members, std::vector<std::string>& names);
+                          std::vector<uint32_t> members, Names& names);
 
   ChunkImages images_;
   std::unordered_map<uint32_t, profile::ImageFacts> facts_;

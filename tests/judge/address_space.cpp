@@ -44,8 +44,8 @@ std::string AddressSpace::image_name(unwind::ImageId image) const {
 std::string AddressSpace::nameless(const target::LoadedImage* image, LinkAddress pc) {
   if (image == nullptr) return fmt::format("{:#x}", pc.value);
   const auto starts = image->function_starts();
-  const auto start = starts ? starts->start_at(pc) : std::nullopt;
-  return start ? fmt::format("fn_{:#x}", start->value) : "(no name, no CFI)";
+  const auto function = starts ? starts->function_at(pc) : std::nullopt;
+  return function ? fmt::format("fn_{:#x}", function->begin.value) : "(no name, no CFI)";
 }
 
 std::vector<std::string> AddressSpace::functions_of(const std::vector<Place>& sorted_places) const {

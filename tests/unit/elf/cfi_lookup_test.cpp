@@ -119,22 +119,22 @@ TEST_CASE(
   const elf::CfiSection header = header_of(fdes.entries());
   for (const auto& starts :
        {starts_after(header, 0x1000), starts_after(header, 0x1200), starts_after({}, 0x1000)}) {
-    CHECK(starts->start_at({0x1000}) == LinkAddress{0x1000});
-    CHECK(starts->start_at({0x10ff}) == LinkAddress{0x1000});
-    CHECK(starts->start_at({0x1100}) == LinkAddress{0x1100});
-    CHECK(starts->start_at({0x13ff}) == LinkAddress{0x1300});
+    CHECK(starts->function_at({0x1000}) == elf::LinkRange{{0x1000}, {0x1100}});
+    CHECK(starts->function_at({0x10ff})->begin == LinkAddress{0x1000});
+    CHECK(starts->function_at({0x1100})->begin == LinkAddress{0x1100});
+    CHECK(starts->function_at({0x13ff})->begin == LinkAddress{0x1300});
     for (const uint64_t pc : {0x0fff, 0x1200, 0x12ff, 0x1400}) {
-      CHECK_FALSE(starts->start_at({pc}).has_value());
+      CHECK_FALSE(starts->function_at({pc}).has_value());
     }
   }
 }
 
 TEST_CASE("Function starts of a table that was never asked: what the linker's table knows") {
   const ThreeFdes fdes;
-  CHECK_FALSE(fdes.table().function_starts()->start_at({0x1000}).has_value());
+  CHECK_FALSE(fdes.table().function_starts()->function_at({0x1000}).has_value());
   const auto starts = fdes.table(header_of({{0x1000, fdes.first}})).function_starts();
-  CHECK(starts->start_at({0x1010}) == LinkAddress{0x1000});
-  CHECK_FALSE(starts->start_at({0x1310}).has_value());
+  CHECK(starts->function_at({0x1010})->begin == LinkAddress{0x1000});
+  CHECK_FALSE(starts->function_at({0x1310}).has_value());
 }
 
 TEST_CASE(".eh_frame_hdr may have other encodings") {

@@ -30,15 +30,10 @@ class FakeNames final : public FrameNames {
     images[kJit].is_file = false;
   }
   const ImageFacts& image(uint32_t image) const override { return images.at(image); }
-  std::vector<std::string> names_of(std::span<const FrameKey> frames) override {
-    std::vector<std::string> result;
-    for (const FrameKey& frame : frames) result.push_back(name_of(frame));
+  std::vector<FrameName> names_of(std::span<const FrameKey> frames) override {
+    std::vector<FrameName> result;
+    for (const FrameKey& frame : frames) result.push_back({name_of(frame), function_start(frame)});
     return result;
-  }
-
-  std::optional<uint64_t> function_start(const FrameKey& frame) const override {
-    const auto it = start_by_pc.find(frame.pc);
-    return it == start_by_pc.end() ? std::nullopt : std::optional(it->second);
   }
 
   std::map<uint32_t, ImageFacts> images;
@@ -50,6 +45,10 @@ class FakeNames final : public FrameNames {
     const auto& names = frame.is_exact ? by_pc : by_return_address;
     const auto it = names.find(frame.pc);
     return it == names.end() ? "" : it->second;
+  }
+  std::optional<uint64_t> function_start(const FrameKey& frame) const {
+    const auto it = start_by_pc.find(frame.pc);
+    return it == start_by_pc.end() ? std::nullopt : std::optional(it->second);
   }
 };
 

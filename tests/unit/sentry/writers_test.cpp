@@ -144,9 +144,9 @@ TEST_CASE("The size estimate of a chunk is never below its JSON") {
     std::string name = std::string(1800, 'n');
     std::vector<ImageFacts> facts{100};
     const ImageFacts& image(uint32_t image) const override { return facts[image]; }
-    std::vector<std::string> names_of(std::span<const FrameKey> frames) override {
-      std::vector<std::string> names(frames.size());
-      for (size_t i = 0; i < frames.size(); ++i) names[i] = name.substr(0, i % 3 * 900);
+    std::vector<FrameName> names_of(std::span<const FrameKey> frames) override {
+      std::vector<FrameName> names(frames.size());
+      for (size_t i = 0; i < frames.size(); ++i) names[i].text = name.substr(0, i % 3 * 900);
       return names;
     }
   } names;

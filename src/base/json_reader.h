@@ -91,7 +91,7 @@ class JsonReader {
   void skip_scalar(JsonKind kind);
   bool open_next(char close);
   bool open_first_or_close(char close);
-  void skip_plain();
+  void skip_plain() { cursor_ = json_words::behind_plain(cursor_, end_); }
   bool skip_special(bool& has_escapes);
   bool skip_escape();
   bool skip_hex4(uint32_t& unit);
@@ -178,24 +178,6 @@ inline bool JsonReader::try_unsigned(uint64_t& value) {
   value = json_words::value_of_digits(word, count);
   cursor_ += count;
   return true;
-}
-
-inline void JsonReader::skip_plain() {
-#ifdef __SSE2__
-  while (end_ - cursor_ >= 16) {
-    const unsigned plain = json_words::plain_of_16(cursor_);
-    cursor_ += plain;
-    if (plain < 16) return;
-  }
-#endif
-  while (end_ - cursor_ >= 8) {
-    const unsigned plain = json_words::plain_of_8(cursor_);
-    cursor_ += plain;
-    if (plain < 8) return;
-  }
-  while (cursor_ != end_ && static_cast<signed char>(*cursor_) >= 0x20 && *cursor_ != '"' &&
-         *cursor_ != '\\')
-    ++cursor_;
 }
 
 inline JsonString JsonReader::string() {

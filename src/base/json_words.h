@@ -54,6 +54,25 @@ inline unsigned plain_of_16(const char* text) {
 }
 #endif
 
+// Where the first character of [text, end) stands that is not plain; `end` if all are.
+inline const char* behind_plain(const char* text, const char* end) {
+#ifdef __SSE2__
+  while (end - text >= 16) {
+    const unsigned plain = plain_of_16(text);
+    text += plain;
+    if (plain < 16) return text;
+  }
+#endif
+  while (end - text >= 8) {
+    const unsigned plain = plain_of_8(text);
+    text += plain;
+    if (plain < 8) return text;
+  }
+  while (text != end && static_cast<signed char>(*text) >= 0x20 && *text != '"' && *text != '\\')
+    ++text;
+  return text;
+}
+
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
 // How many of the eight bytes stand in front of the first that is no digit.

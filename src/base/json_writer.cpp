@@ -1,5 +1,6 @@
 #include "base/json_writer.h"
 
+#include "base/json_words.h"
 #include "base/utf8.h"
 
 #include <charconv>
@@ -7,15 +8,9 @@
 namespace sentry_prof {
 namespace {
 
-bool is_plain(char c) {
-  const auto byte = static_cast<uint8_t>(c);
-  return byte >= 0x20 && byte < 0x80 && c != '"' && c != '\\';
-}
-
 size_t plain_length(std::string_view text) {
-  size_t length = 0;
-  while (length < text.size() && is_plain(text[length])) ++length;
-  return length;
+  const char* const end = text.data() + text.size();
+  return static_cast<size_t>(json_words::behind_plain(text.data(), end) - text.data());
 }
 
 void append_escape(std::string& out, char c) {

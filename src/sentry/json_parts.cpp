@@ -8,8 +8,16 @@ namespace sentry_prof::sentry {
 namespace {
 
 void write_stack(JsonWriter& json, std::span<const uint32_t> frame_indices) {
+  constexpr size_t kPiece = 16;
   json.begin_array();
-  for (uint32_t index : frame_indices) json.number(index);
+  while (!frame_indices.empty()) {
+    const auto piece = frame_indices.first(std::min(frame_indices.size(), kPiece));
+    frame_indices = frame_indices.subspan(piece.size());
+    ShortText text;
+    text.number(piece.front());
+    for (uint32_t index : piece.subspan(1)) text.text(",").number(index);
+    json.raw(text.view());
+  }
   json.end_array();
 }
 

@@ -22,8 +22,9 @@ void write_thread_metadata(JsonWriter& json, const Profile& profile);
 // About how long the JSON becomes, so that it is allocated once.
 size_t expected_json_bytes(const Profile& profile);
 
-// A few short pieces put together on the stack. The samples are most of a file: they are written
-// without looking at each character. Capacity: the longest sample (98 bytes) and a comma.
+// A few short pieces put together on the stack. Samples and stacks are most of a file: they are
+// written without looking at each character. Capacity: the longest sample (98 bytes), or sixteen
+// numbers of ten digits, and their commas.
 class ShortText {
  public:
   ShortText& text(std::string_view piece) {

@@ -92,10 +92,8 @@ void ChunkBuilder::name_thread(uint32_t thread, std::string_view name,
 }
 
 void ChunkBuilder::add_sample(uint64_t time_ns, uint32_t thread, std::span<const FrameKey> frames) {
-  for (const FrameKey& frame : frames) frame_table_.prefetch(hash_of_frame(frame));
-  scratch_.clear();
-  for (const FrameKey& frame : frames) scratch_.push_back(frame_index(frame));
-  const uint32_t stack = stack_table_.index_of(scratch_, stacks());
+  find_indices(frames);
+  const uint32_t stack = stack_table_.index_of(last_indices_, stacks());
   chunk_.samples.push_back({std::max(time_ns, chunk_.begin_ns), thread, stack});
   if (stack != 0) ++chunk_.threads[thread].samples_with_stack;
 }
@@ -117,7 +115,23 @@ RawChunk ChunkBuilder::finish(uint64_t end_ns) {
   stack_table_.clear();
   thread_table_ = {};
   images_.clear();
+  last_frames_.clear();
+  last_indices_.clear();
   return done;
+}
+
+// Leaves them in last_indices_.
+void ChunkBuilder::find_indices(std::span<const FrameKey> frames) {
+  const auto differing =
+      std::mismatch(frames.rbegin(), frames.rend(), last_frames_.rbegin(), last_frames_.rend());
+  const auto same = differing.first - frames.rbegin();
+  const auto inner = frames.first(frames.size() - static_cast<size_t>(same));
+  for (const FrameKey& frame : inner) frame_table_.prefetch(hash_of_frame(frame));
+  last_indices_.erase(last_indices_.begin(), last_indices_.end() - same);
+  last_indices_.insert(last_indices_.begin(), inner.size(), 0);
+  std::ranges::transform(inner, last_indices_.begin(),
+                         [this](const FrameKey& frame) { return frame_index(frame); });
+  last_frames_.assign(frames.begin(), frames.end());
 }
 
 uint32_t ChunkBuilder::frame_index(const FrameKey& frame) {

@@ -85,6 +85,7 @@ class ChunkBuilder {
 
  private:
   void begin(uint64_t begin_ns);
+  void find_indices(std::span<const FrameKey> frames);
   uint32_t frame_index(const FrameKey& frame);
   StackList stacks() { return {chunk_.stack_frame_indices, chunk_.stack_begin}; }
   uint64_t hash_of_frame(const FrameKey& frame) const;
@@ -96,7 +97,9 @@ class ChunkBuilder {
   StackTable stack_table_;
   IndexTable thread_table_;
   std::unordered_set<uint32_t> images_;
-  std::vector<uint32_t> scratch_;  // the frame indices of the sample at hand
+  // Of the last sample: the next one's outer frames are mostly the same.
+  std::vector<FrameKey> last_frames_;
+  std::vector<uint32_t> last_indices_;
 };
 
 }  // namespace sentry_prof::profile

@@ -38,6 +38,30 @@ TEST_CASE("ChunkBuilder keeps equal stacks once and tells unequal ones apart") {
   CHECK(stack_of(chunk, chunk.samples[3].stack) == c);
 }
 
+TEST_CASE("ChunkBuilder takes over outer frames of the sample before, and no others") {
+  ChunkBuilder builder(0);
+  const uint32_t thread = builder.thread(1, 1, 0);
+  const std::vector<std::vector<FrameKey>> stacks = {
+      {leaf(1), caller(2), caller(3)},
+      {leaf(4), caller(5), caller(2), caller(3)},  // deeper, two in common
+      {leaf(1), caller(2), caller(3)},             // the same two, less deep
+      {caller(2), caller(3)},                      // nothing but what is in common
+      {},
+      {leaf(4), caller(5), caller(2), caller(3)},
+      {leaf(4), caller(5), caller(2), caller(6)},  // another root
+  };
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& frames : stacks) builder.add_sample(1, thread, frames);
+    const RawChunk chunk = builder.finish(kSecond_ns);
+    CHECK(chunk.frames.size() == 6);
+    CHECK(chunk.stack_begin.size() == 6);  // the empty one and four
+    for (size_t i = 0; i < stacks.size(); ++i) {
+      CHECK(stack_of(chunk, chunk.samples[i].stack) == stacks[i]);
+    }
+    builder.thread(1, 1, 0);
+  }
+}
+
 TEST_CASE("ChunkBuilder finds every stack again after its tables have grown") {
   ChunkBuilder builder(0);
   const uint32_t thread = builder.thread(1, 1, 0);

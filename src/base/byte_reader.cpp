@@ -9,7 +9,7 @@ constexpr unsigned kLastShift = 63;
 
 }  // namespace
 
-uint64_t ByteReader::uleb128() {
+uint64_t ByteReader::long_uleb128() {
   uint64_t value = 0;
   for (unsigned shift = 0;; shift += 7) {
     const uint8_t byte = u8();

@@ -45,8 +45,13 @@ class ByteReader {
   int32_t i32() { return static_cast<int32_t>(u32()); }
   int64_t i64() { return static_cast<int64_t>(u64()); }
 
-  // DWARF 5, section 7.6. Fails on values that do not fit into 64 bits, and behind ten bytes.
-  uint64_t uleb128();
+  // DWARF 5, section 7.6. Fails on values that do not fit into 64 bits, and behind ten bytes. Most
+  // numbers of unwind tables are a single byte.
+  uint64_t uleb128() {
+    const bool is_single_byte =
+        ok_ && !at_end() && (bytes_[position_] & std::byte{0x80}) == std::byte{0};
+    return is_single_byte ? u8() : long_uleb128();
+  }
   int64_t sleb128();
 
   // The next `count` bytes, still owned by the caller of the constructor.
@@ -64,6 +69,8 @@ class ByteReader {
   std::string_view c_string();
 
  private:
+  uint64_t long_uleb128();
+
   template <typename T>
   T fixed() {
     if (!ok_ || sizeof(T) > remaining()) {

@@ -1,5 +1,7 @@
 #include "process.h"
 
+#include "support/fork_child.h"
+
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -110,8 +112,7 @@ BackgroundProcess::BackgroundProcess(const Command& command)
   const SignalsHeldBack signals;
   std::array<int, 2> until_exec{};
   if (::pipe2(until_exec.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-  pid_ = ::fork();
-  if (pid_ < 0) throw std::runtime_error("fork failed");
+  pid_ = test::fork_child();
   if (pid_ == 0) {
     signals.let_through_by_default();
     become(command, const_cast<char**>(argument_pointers.data()),

@@ -1,5 +1,7 @@
 #include "sysctl_guard.h"
 
+#include "support/fork_child.h"
+
 #include <fstream>
 #include <stdexcept>
 
@@ -35,8 +37,7 @@ SysctlGuard::SysctlGuard(const std::string& path, const std::string& value) {
   const std::string old_value = read_setting(path);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe failed");
-  keeper_ = ::fork();
-  if (keeper_ < 0) throw std::runtime_error("fork failed");
+  keeper_ = test::fork_child();
   if (keeper_ == 0) {
     ::close(ends[1]);
     keep(ends[0], path, old_value);

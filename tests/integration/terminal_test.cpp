@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <stdexcept>
 #include <utility>
 
 #include <pty.h>
@@ -25,6 +26,8 @@ class TerminalSession {
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
     pid_ = ::forkpty(&terminal_, nullptr, nullptr, nullptr);
+    // kill(-1) by root would end all that the machine runs.
+    if (pid_ < 0) throw std::runtime_error("no pseudo-terminal to be had: is /dev/pts mounted?");
     if (pid_ == 0) {
       ::signal(SIGHUP, SIG_DFL);  // ignored where the tests run under nohup
       ::execvp(pointers[0], pointers.data());

@@ -4,6 +4,7 @@
 #include "os/fd.h"
 #include "os/process.h"
 #include "support/catch2.h"
+#include "support/fork_child.h"
 
 #include <chrono>
 #include <cstring>
@@ -142,7 +143,7 @@ namespace {
 // A child whose main thread has ended, while another one sleeps.
 class WithoutMainThread {
  public:
-  WithoutMainThread() : pid_(::fork()) {
+  WithoutMainThread() : pid_(test::fork_child()) {
     if (pid_ == 0) {
       std::thread([] { ::pause(); }).detach();
       ::syscall(SYS_exit, 0);  // of this thread alone
@@ -177,7 +178,7 @@ TEST_CASE("Memory can be read of a process whose main thread has ended") {
 
 TEST_CASE("The main thread stands for its process as long as it lives, and when nobody does") {
   CHECK(os::living_thread_of(::getpid()) == ::getpid());
-  const pid_t child = ::fork();
+  const pid_t child = test::fork_child();
   if (child == 0) ::_exit(0);
   siginfo_t info{};
   ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);

@@ -10,6 +10,7 @@
 #include "os/standard_streams.h"
 #include "os/system_info.h"
 #include "support/catch2.h"
+#include "support/fork_child.h"
 #include "unit/os/scratch.h"
 
 #include <algorithm>
@@ -156,7 +157,7 @@ TEST_CASE("Standard streams that are open stay what they are") {
 TEST_CASE("A process is known by its user and by a descriptor while it lives") {
   CHECK(os::effective_uid_of(::getpid()) == ::geteuid());
   CHECK(os::open_pidfd(::getpid()));
-  const pid_t gone = ::fork();
+  const pid_t gone = test::fork_child();
   if (gone == 0) ::_exit(0);
   REQUIRE(::waitpid(gone, nullptr, 0) == gone);
   CHECK_FALSE(os::effective_uid_of(gone));
@@ -166,7 +167,7 @@ TEST_CASE("A process is known by its user and by a descriptor while it lives") {
 
 TEST_CASE("A process is gone once its parent has taken notice of its end") {
   CHECK_FALSE(os::is_gone(::getpid()));
-  const pid_t child = ::fork();
+  const pid_t child = test::fork_child();
   if (child == 0) ::_exit(0);
   siginfo_t info{};
   ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT);
@@ -177,7 +178,7 @@ TEST_CASE("A process is gone once its parent has taken notice of its end") {
 }
 
 TEST_CASE("A process that SIGSTOP stopped is known to be") {
-  const pid_t child = ::fork();
+  const pid_t child = test::fork_child();
   if (child == 0) {
     ::raise(SIGSTOP);
     ::_exit(0);
@@ -267,7 +268,7 @@ TEST_CASE("who started us is above us, who did not is not") {
   CHECK(os::is_us_or_above_us(::getppid()));
   const pid_t self = ::getpid();
   CHECK(status_of_child([&] { return os::is_us_or_above_us(self) ? 0 : 1; }) == 0);
-  const pid_t child = ::fork();
+  const pid_t child = test::fork_child();
   if (child == 0) ::pause();
   CHECK_FALSE(os::is_us_or_above_us(child));
   ::kill(child, SIGKILL);
@@ -283,11 +284,11 @@ TEST_CASE(
   };
   pid_t of_thread = 0;
   std::thread thread([&] {
-    of_thread = ::fork();
+    of_thread = test::fork_child();
     if (of_thread == 0) ::pause();
   });
   thread.join();
-  const pid_t child = ::fork();
+  const pid_t child = test::fork_child();
   if (child == 0) ::_exit(0);
   CHECK(is_listed(of_thread));
   CHECK(is_listed(child));

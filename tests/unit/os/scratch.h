@@ -1,6 +1,8 @@
 // A directory of a test's own, and work done in a child process.
 #pragma once
 
+#include "support/fork_child.h"
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -55,7 +57,7 @@ inline std::string read_text(const std::string& path) {
 // The wait status of a child that runs `work` and exits with what it returns.
 template <typename Work>
 int status_of_child(Work&& work) {
-  const pid_t pid = ::fork();
+  const pid_t pid = fork_child();
   if (pid == 0) ::_exit(work());
   int status = 0;
   ::waitpid(pid, &status, 0);
@@ -64,7 +66,7 @@ int status_of_child(Work&& work) {
 
 // A pid that nobody has: of a child that ended and was reaped.
 inline pid_t pid_that_is_gone() {
-  const pid_t pid = ::fork();
+  const pid_t pid = fork_child();
   if (pid == 0) ::_exit(0);
   int status = 0;
   ::waitpid(pid, &status, 0);

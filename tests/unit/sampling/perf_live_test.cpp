@@ -5,6 +5,7 @@
 #include "sampling/perf_sampler.h"
 #include "sampling/thread_events.h"
 #include "support/catch2.h"
+#include "support/fork_child.h"
 
 #include <algorithm>
 #include <chrono>
@@ -32,7 +33,7 @@ namespace {
 // A process made by fork that runs `body`, ended and reaped with this object.
 class ChildProcess {
  public:
-  explicit ChildProcess(const std::function<void()>& body) : pid_(::fork()) {
+  explicit ChildProcess(const std::function<void()>& body) : pid_(test::fork_child()) {
     if (pid_ != 0) return;
     body();
     ::_exit(0);

@@ -1,6 +1,7 @@
 // Files behind the mappings of a real program, copied so that they can be deleted and replaced.
 #include "os/file.h"
 #include "support/catch2.h"
+#include "support/fork_child.h"
 #include "target/launch.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"
@@ -209,7 +210,7 @@ TEST_CASE("The opener reads as root only what the target's user can read") {
   ::chmod((scratch / "public").c_str(), 0644);
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
-  const pid_t pid = ::fork();
+  const pid_t pid = test::fork_child();
   if (pid == 0) {
     const bool is_nobody = ::setgid(65534) == 0 && ::setuid(65534) == 0;
     if (is_nobody && ::write(ready[1], "r", 1) == 1) ::pause();

@@ -4,6 +4,7 @@
 #include "os/file.h"
 #include "os/process.h"
 #include "support/catch2.h"
+#include "support/fork_child.h"
 #include "unit/os/scratch.h"
 
 #include <atomic>
@@ -63,7 +64,7 @@ class Child {
   explicit Child(Work&& work) {
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
-    pid_ = ::fork();
+    pid_ = test::fork_child();
     if (pid_ == 0) {
       ::close(ends[0]);
       work(ends[1]);

@@ -3,6 +3,7 @@
 #include "integration/temporary_directory.h"
 #include "os/clock.h"
 #include "support/catch2.h"
+#include "support/fork_child.h"
 #include "unit/upload/failing_disk.h"
 
 #include <csignal>
@@ -129,8 +130,7 @@ TEST_CASE("What a process held when it was killed is free again", "[spool]") {
   keep(spool, "a");
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
+  const pid_t child = sentry_prof::test::fork_child();
   if (child == 0) {
     auto own = Spool::open(folder.path());
     if (!own->rewind()) ::_exit(1);
@@ -313,8 +313,7 @@ TEST_CASE("Killed at any moment, what was kept is there and whole", "[spool]") {
     const TemporaryDirectory folder;
     int told[2];
     REQUIRE(::pipe(told) == 0);
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
+    const pid_t child = sentry_prof::test::fork_child();
     if (child == 0) {
       auto spool = Spool::open(folder.path());
       for (uint32_t number = 0;; ++number) {

@@ -5,7 +5,9 @@
 // before and the one as far after, where these are the same outside of the copy.
 //   joined_walks LOG...
 // First a row for how many frames, with different pcs, both have in common where they are joined, a
-// column for each age: joined, and how many of these wrongly. Columns are separated by '|'.
+// column for each age: joined, and how many of these wrongly; of the one before, the one after, and
+// both. Then a row for how many return addresses are in place after the copy where it was joined
+// with both by the places of these alone. Columns are separated by '|'.
 #include "raw_log_samples.h"
 #include "recorder/register_mapping.h"
 #include "unwind/walk.h"
@@ -83,6 +85,8 @@ class JoinedWalks {
     print_joined("before", with_before_);
     fmt::print("\n");
     print_joined("after", with_after_);
+    fmt::print("\n");
+    print_joined("before and after", with_both_);
   }
 
  private:
@@ -133,6 +137,7 @@ class JoinedWalks {
         if (common < unwind::kFramesInCommon) {
           judge(stacks[i], after, copy_bytes, with_after_, age);
         }
+        judge_both(before, stacks[i], after, copy_bytes, age);
         judge_between(before, stacks[i], after, copy_bytes, age);
       }
     }
@@ -141,18 +146,46 @@ class JoinedWalks {
   // How many frames both have in common where they would be joined.
   static size_t judge(const WholeStack& now, const WholeStack& other, size_t copy_bytes, Rows& rows,
                       size_t age) {
+    const std::optional<Meeting> met = meeting_of(now, other, copy_bytes);
+    if (!met) return 0;
+    const bool is_right = are_same_outside(now, met->last, other, met->place);
+    rows[row_of(met->common)][age].add({1, is_right ? 0u : 1u});
+    return met->common;
+  }
+
+  // Where both are the same outside of the copy; the row is that of the fewer frames in common.
+  void judge_both(const WholeStack& before, const WholeStack& now, const WholeStack& after,
+                  size_t copy_bytes, size_t age) {
+    const std::optional<Meeting> first = meeting_of(now, before, copy_bytes);
+    const std::optional<Meeting> second = meeting_of(now, after, copy_bytes);
+    if (!first || !second || !are_same_outside(after, second->place, before, first->place)) return;
+    const bool is_right = are_same_outside(now, first->last, before, first->place);
+    with_both_[row_of(std::min(first->common, second->common))][age].add({1, is_right ? 0u : 1u});
+  }
+
+  // The last step of `now` in its copy, where the same stands in another walk, and how many frames
+  // with different pcs these two have in common from there inward.
+  struct Meeting {
+    size_t last = 0;
+    size_t place = 0;
+    size_t common = 0;
+  };
+  static std::optional<Meeting> meeting_of(const WholeStack& now, const WholeStack& other,
+                                           size_t copy_bytes) {
     const std::optional<size_t> last = last_in_copy(now, copy_bytes);
-    if (!last || now.map_version != other.map_version) return 0;
+    if (!last || now.map_version != other.map_version) return std::nullopt;
     const auto same = std::find_if(
         other.steps.begin(), other.steps.end(),
         [&](const unwind::WalkStep& step) { return step.state == now.steps[*last].state; });
-    if (same == other.steps.end()) return 0;
+    if (same == other.steps.end()) return std::nullopt;
     const auto place = static_cast<size_t>(same - other.steps.begin());
-    const size_t common = frames_in_common(now, *last, other, place);
+    return Meeting{*last, place, frames_in_common(now, *last, other, place)};
+  }
+
+  static size_t row_of(size_t common) {
     size_t row = 0;
     while (row + 1 < kFramesInCommon.size() && kFramesInCommon[row + 1] <= common) ++row;
-    rows[row][age].add({1, are_same_outside(now, *last, other, place) ? 0u : 1u});
-    return common;
+    return row;
   }
 
   // Believed is what is outside of the copy if it was the same before as it is after.
@@ -233,6 +266,7 @@ class JoinedWalks {
   size_t stacks_ = 0;
   Rows with_before_{};
   Rows with_after_{};
+  Rows with_both_{};
   std::array<Row, kNoneToSee + 1> between_{};
 };
 

@@ -178,6 +178,7 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
     if (completed.by == CompletedBy::LiveFrames) ++figures_.samples_with_live_frames;
     if (completed.by == CompletedBy::JoinedFrames) ++figures_.samples_with_joined_frames;
     result = completed.walk;
+    outside_before_ = completed.outside_before;
     const bool is_cut = result.end == unwind::WalkEnd::StackTruncated;
     if (is_cut || completed.by != CompletedBy::Nothing) ++figures_.cut_copies;
   } else if (result.is_complete() && result.is_followed) {

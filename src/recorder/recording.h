@@ -140,8 +140,9 @@ class Recording final : public sampling::EventSink {
   unwind::WalkMemories memories_;
   StackCompletion completion_;
   LeftStacks left_stacks_;
-  std::optional<LeftPlace> left_place_;  // of the last walk that left a stack
-  WaitingSamples waiting_;  // of the current chunk
+  std::optional<LeftPlace> left_place_;     // of the last walk that left a stack
+  std::optional<uint64_t> outside_before_;  // of the last walk that was cut
+  WaitingSamples waiting_;                  // of the current chunk
   profile::ChunkBuilder builder_;
   AnonymousRegions regions_;
   SampleFigures figures_;

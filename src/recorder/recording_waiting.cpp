@@ -15,14 +15,19 @@ bool Recording::keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thre
                                              .frames = frame_buffer_});
   }
   if (walk.end != unwind::WalkEnd::StackTruncated) return false;
-  const auto compared = walk.steps.last(unwind::steps_to_compare(walk.steps));
-  if (compared.empty()) return false;
+  size_t compared = unwind::steps_to_compare(walk.steps, unwind::kFramesInCommon);
+  if (compared == 0 && outside_before_) {
+    compared = unwind::steps_to_compare(walk.steps, unwind::kFramesInCommonOnBothSides);
+  }
+  if (compared == 0) return false;
+  const auto last_steps = walk.steps.last(compared);
   waiting_.add({.time_ns = time_ns,
                 .pid = pid,
                 .chunk_thread = chunk_thread,
                 .map_version = modules.version(),
                 .frames = frame_buffer_,
-                .last_steps = {compared.begin(), compared.end()}});
+                .last_steps = {last_steps.begin(), last_steps.end()},
+                .outside_before = outside_before_});
   return true;
 }
 
@@ -42,7 +47,12 @@ void Recording::settle_waiting(uint32_t chunk_thread, const unwind::WalkMemory& 
 // False, and nothing done, if the memory's walk did not come through the same frames.
 bool Recording::go_on_with(WaitingSample& sample, const unwind::WalkMemory& memory,
                            const unwind::ModuleMap& modules) {
-  const auto outside = memory.beyond(sample.last_steps, unwind::kMaxFrames - sample.frames.size());
+  const size_t room = unwind::kMaxFrames - sample.frames.size();
+  auto outside = memory.beyond(sample.last_steps, room);
+  if (outside.empty() && sample.outside_before) {
+    outside = memory.beyond(sample.last_steps, room, unwind::kFramesInCommonOnBothSides);
+    if (unwind::fingerprint_of(outside) != *sample.outside_before) outside = {};
+  }
   for (size_t i = outside.size(); i-- > 0;) {
     unwind::WalkedFrame frame = outside[i].frame;
     frame.is_joined = true;

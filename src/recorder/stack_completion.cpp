@@ -23,7 +23,7 @@ CompletedStack StackCompletion::complete(const CutStack& cut, WalkMemory& memory
     const Walk walk = unwinder_.join(cut.registers, {cut.begin, cut.copy}, cut.modules, memory);
     if (walk.is_complete()) return {walk, CompletedBy::JoinedFrames};
   }
-  return nothing_more(cut, memory);
+  return nothing_more(cut, memory, may_join);
 }
 
 // None if what is read is not believed; then it is kept as a look.
@@ -64,9 +64,16 @@ void StackCompletion::take_look(const CutStack& cut, WalkMemory& look, size_t li
 }
 
 // The walk over what was copied, and what is said of its end.
-CompletedStack StackCompletion::nothing_more(const CutStack& cut, WalkMemory& memory) {
+CompletedStack StackCompletion::nothing_more(const CutStack& cut, WalkMemory& memory,
+                                             bool may_join) {
   const bool has_more = !cut.copy_is_short || live_.goes_on();
-  return {unwinder_.walk(cut.registers, {cut.begin, cut.copy, has_more}, cut.modules, &memory)};
+  CompletedStack result{
+      unwinder_.walk(cut.registers, {cut.begin, cut.copy, has_more}, cut.modules, &memory)};
+  if (!may_join) return result;
+  const auto outside =
+      memory.beyond(result.walk.steps, unwind::kMaxFrames, unwind::kFramesInCommonOnBothSides);
+  if (!outside.empty()) result.outside_before = unwind::fingerprint_of(outside);
+  return result;
 }
 
 }  // namespace sentry_prof::recorder

@@ -35,6 +35,9 @@ enum class CompletedBy : uint8_t {
 struct CompletedStack {
   unwind::Walk walk;  // borrowed from the Unwinder
   CompletedBy by = CompletedBy::Nothing;
+  // Of a stack that nothing completed: unwind::fingerprint_of() what the thread's last whole walk
+  // has outside of the copy, if it came through the last kFramesInCommonOnBothSides frames of that.
+  std::optional<uint64_t> outside_before{};
 };
 
 // What is read of a process after a sample may be another stack by then. It is believed
@@ -64,7 +67,7 @@ class StackCompletion {
                                             unwind::WalkMemory& look, unwind::WalkMemory& memory);
   unwind::Walk read_on(const CutStack& cut, unwind::WalkMemory& before, size_t copied_frames);
   void take_look(const CutStack& cut, unwind::WalkMemory& look, size_t live_frames);
-  CompletedStack nothing_more(const CutStack& cut, unwind::WalkMemory& memory);
+  CompletedStack nothing_more(const CutStack& cut, unwind::WalkMemory& memory, bool may_join);
 
   unwind::Unwinder& unwinder_;
   LiveStack live_;

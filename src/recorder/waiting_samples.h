@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace sentry_prof::recorder {
@@ -23,6 +24,7 @@ struct WaitingSample {
   uint64_t map_version = 0;  // ModuleMap::version()
   std::vector<profile::FrameKey> frames;
   std::vector<unwind::WalkStep> last_steps;  // for WalkMemory::beyond()
+  std::optional<uint64_t> outside_before;    // CompletedStack::outside_before
 
   size_t size_bytes() const {
     return sizeof(*this) + frames.size() * sizeof(frames[0]) +

@@ -1,12 +1,13 @@
 #include "unwind/walk_memory.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace sentry_prof::unwind {
 
 std::span<const WalkStep> WalkMemory::beyond(std::span<const WalkStep> last_steps,
-                                             size_t max_frames) const {
-  const size_t compared = steps_to_compare(last_steps);
+                                             size_t max_frames, size_t frames_in_common) const {
+  const size_t compared = steps_to_compare(last_steps, frames_in_common);
   if (compared == 0) return {};
   const auto same = std::ranges::find(steps_, last_steps.back().state, &WalkStep::state);
   const auto outside = static_cast<size_t>(same - steps_.begin());
@@ -21,12 +22,23 @@ std::span<const WalkStep> WalkMemory::beyond(std::span<const WalkStep> last_step
   return std::span(steps_).first(outside);
 }
 
-size_t steps_to_compare(std::span<const WalkStep> steps) {
+size_t steps_to_compare(std::span<const WalkStep> steps, size_t frames_in_common) {
   DistinctValues pcs;
   for (size_t i = steps.size(); i-- > 0;) {
-    if (pcs.add(steps[i].state.pc) && pcs.is_full()) return steps.size() - i;
+    if (pcs.add(steps[i].state.pc) && pcs.count() == frames_in_common) return steps.size() - i;
   }
   return 0;
+}
+
+uint64_t fingerprint_of(std::span<const WalkStep> steps) {
+  constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
+  uint64_t fingerprint = steps.size();
+  for (const WalkStep& step : steps) {
+    for (const uint64_t value : {step.state.pc, step.state.sp, step.state.fp}) {
+      fingerprint = (std::rotl(fingerprint, 29) ^ value) * kSpread;
+    }
+  }
+  return fingerprint;
 }
 
 void WalkMemory::learn(std::span<const WalkStep> kept, const std::vector<WalkStep>& inner) {

@@ -199,6 +199,34 @@ TEST_CASE("A stack that was cut goes on as no other, no later, and no other chun
   CHECK(joined_with_next(other_frame(unwind::kFramesInCommon + 1), 20) == 1);
 }
 
+TEST_CASE("Through few frames a cut stack goes on where whole ones before and after go on alike") {
+  struct Whole {
+    uint64_t time_ns;
+    uint64_t outermost_pc;
+  };
+  const auto joined = [](size_t frames_in_common, Whole before, Whole after) {
+    RecordingFixture run(60 * kNsPerSecond, false);
+    run.whole_deep_sample(before.time_ns, before.outermost_pc);
+    run.copy[2 * (kCopiedRecords - frames_in_common - 1) + 1] = kCode + 0x180;
+    run.cut_sample(2 * kNsPerSecond);
+    run.whole_deep_sample(after.time_ns, after.outermost_pc);
+    const RunFigures figures = run.finish(3 * kNsPerSecond);
+    const auto stack = run.sink.profiles.at(0).stack(run.sink.profiles[0].samples[1].stack);
+    const uint64_t was_joined = figures.sample.samples_with_joined_frames;
+    CHECK(stack.size() == kCopiedRecords + 1 + was_joined);
+    CHECK(figures.samples_complete() == 2 + was_joined);
+    return was_joined;
+  };
+  const Whole before{2 * kNsPerSecond - kMaxJoinAge_ns, kCode + 0x200};
+  const Whole after{2 * kNsPerSecond + kMaxJoinAge_ns, kCode + 0x200};
+  constexpr size_t kEnough = unwind::kFramesInCommonOnBothSides;
+  CHECK(joined(kEnough, before, after) == 1);
+  CHECK(joined(kEnough - 1, before, after) == 0);
+  CHECK(joined(kEnough, before, {after.time_ns, kCode + 0x280}) == 0);
+  CHECK(joined(kEnough, {before.time_ns - 1, before.outermost_pc}, after) == 0);
+  CHECK(joined(kEnough, before, {after.time_ns + 1, after.outermost_pc}) == 0);
+}
+
 TEST_CASE("Of many samples that wait the oldest are kept as they are") {
   RecordingFixture run;
   WaitingSample one;

@@ -135,9 +135,9 @@ struct RecordingFixture {
   void cut_sample(uint64_t time_ns) { cut_sample(time_ns, kStack); }
 
   // The same stack with all of its frames, the outermost one where the copies end.
-  void whole_deep_sample(uint64_t time_ns) {
+  void whole_deep_sample(uint64_t time_ns, uint64_t outermost_pc = kCode + 0x200) {
     const std::vector<uint64_t> short_copy = std::exchange(copy, copied_words());
-    copy.insert(copy.end(), {0, kCode + 0x200});
+    copy.insert(copy.end(), {0, outermost_pc});
     cut_sample(time_ns);
     copy = short_copy;
   }
@@ -233,7 +233,8 @@ struct RecordingFixture {
   target::ImageStore images{opener};
   target::ProcessTable processes{images};
   KeepingSink sink;
-  std::unique_ptr<ChunkFinisher> finisher = std::move(*ChunkFinisher::start(sink, os::thread_priority()));
+  std::unique_ptr<ChunkFinisher> finisher =
+      std::move(*ChunkFinisher::start(sink, os::thread_priority()));
   std::vector<uint64_t> copy = copied_words();  // of the next cut sample
   std::vector<uint64_t> live_words;             // the process's stack now, from kStack on
   // At kCode; nothing but frame pointers leads out of it. None: it cannot be read.

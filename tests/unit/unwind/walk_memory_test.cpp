@@ -255,6 +255,20 @@ TEST_CASE("what a recursion repeats shows nothing: each pc counts once") {
   CHECK(end_of(w.join(w.cut)) == "stack_truncated");
 }
 
+TEST_CASE("a fingerprint tells frames apart by what they are, where, and how many") {
+  std::vector<WalkStep> steps(2);
+  steps[0].state = {.pc = 0x1010, .sp = 0x7100, .fp = 0x7200};
+  steps[1].state = {.pc = 0x1020, .sp = 0x7000, .fp = 0x7200};
+  const uint64_t fingerprint = fingerprint_of(steps);
+  CHECK(fingerprint_of(steps) == fingerprint);
+  CHECK(fingerprint_of(std::span(steps).first(1)) != fingerprint);
+  for (uint64_t FrameState::*const what : {&FrameState::pc, &FrameState::sp, &FrameState::fp}) {
+    std::vector<WalkStep> other = steps;
+    other[0].state.*what += 8;
+    CHECK(fingerprint_of(other) != fingerprint);
+  }
+}
+
 TEST_CASE("a live walk's outer frames are the memory's, or others") {
   CutWorld w(1);
   CHECK(w.walk_live(w.whole).is_complete());

@@ -87,7 +87,9 @@ std::string shortened_utf8(std::string_view text, size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
   size_t keep = max_bytes < kEllipsis.size() ? 0 : max_bytes - kEllipsis.size();
   while (keep > 0 && (byte_at(text, keep) & 0xc0) == 0x80) --keep;
-  std::string result(text.substr(0, keep));
+  std::string result;
+  result.reserve(keep + kEllipsis.size());
+  result += text.substr(0, keep);
   if (max_bytes >= kEllipsis.size()) result += kEllipsis;
   return result;
 }

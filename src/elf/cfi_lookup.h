@@ -32,7 +32,8 @@ class FrameLookup {
   // Never Root. A row is filled only if Found.
   unwind::RowStatus row_at(uint64_t pc, unwind::Row& row);
 
-  // What the FDE that covers pc covers, by what is indexed now; none if that knows no FDE.
+  // What the FDE that covers pc covers, by what is indexed now; none if that knows no FDE. Keeps
+  // nothing: any thread may ask.
   std::optional<LinkRange> range_at(uint64_t pc) const;
 
   const FrameSection& section() const { return section_; }

@@ -34,4 +34,25 @@ class FunctionStarts {
   FrameLookup debug_frame_;
 };
 
+// To be asked in ascending order of addresses: those of one function are looked up once. Where FDEs
+// overlap, which linkers do not let them, an inner one may be passed over.
+class SortedFunctionStarts {
+ public:
+  explicit SortedFunctionStarts(const FunctionStarts& starts) : starts_(starts) {}
+
+  // Where the function at `pc` begins; none if that is not known.
+  std::optional<LinkAddress> start_at(LinkAddress pc) {
+    if (!last_.contains(pc)) {
+      const auto function = starts_.function_at(pc);
+      if (!function) return std::nullopt;
+      last_ = *function;
+    }
+    return last_.begin;
+  }
+
+ private:
+  const FunctionStarts& starts_;
+  LinkRange last_;  // empty at first
+};
+
 }  // namespace sentry_prof::elf

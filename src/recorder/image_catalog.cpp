@@ -19,8 +19,9 @@ ChunkImages images_of_chunk(const profile::RawChunk& chunk, const target::ImageS
     } else if (!result.files.contains(frame.image)) {
       auto image = images.image(frame.image);
       if (image == nullptr) continue;
-      result.function_starts.emplace(frame.image, image->function_starts());
-      result.files.emplace(frame.image, std::move(image));
+      auto function_starts = image->function_starts();
+      result.files.emplace(frame.image,
+                           ChunkImages::File{std::move(image), std::move(function_starts)});
     }
   }
   return result;
@@ -77,20 +78,19 @@ void find_function_starts(const elf::FunctionStarts& starts,
                           std::span<const LinkAddress> sorted_addresses,
                           const std::vector<uint32_t>& members,
                           std::vector<profile::FrameName>& names) {
-  std::optional<elf::LinkRange> function;
+  elf::SortedFunctionStarts sorted_starts(starts);
   for (size_t i = 0; i < members.size(); ++i) {
     profile::FrameName& name = names[members[i]];
     if (!name.text.empty()) continue;
-    const LinkAddress address = sorted_addresses[i];
-    if (!function || !function->contains(address)) function = starts.function_at(address);
-    if (function) name.function_start = function->begin.value;
+    const auto start = sorted_starts.start_at(sorted_addresses[i]);
+    if (start) name.function_start = start->value;
   }
 }
 
 }  // namespace
 
 SymbolFrameNames::SymbolFrameNames(ChunkImages images) : images_(std::move(images)) {
-  for (const auto& [number, image] : images_.files) facts_.emplace(number, facts_of(*image));
+  for (const auto& [number, file] : images_.files) facts_.emplace(number, facts_of(*file.image));
   for (const auto& [number, region] : images_.regions) facts_.emplace(number, facts_of(region));
   unknown_.is_file = false;
 }
@@ -107,19 +107,20 @@ std::vector<profile::FrameName> SymbolFrameNames::names_of(Frames frames) {
   }
   Names names(frames.size());
   for (auto& [image, indices] : members) {
-    name_frames_of(image, frames, std::move(indices), names);
+    name_frames_of(images_.files.at(image), frames, std::move(indices), names);
   }
   name_jit_frames(frames, names);
   return names;
 }
 
-void SymbolFrameNames::name_frames_of(uint32_t image, Frames frames, std::vector<uint32_t> members,
-                                      Names& names) const {
-  const target::LoadedImage& file = *images_.files.at(image);
+void SymbolFrameNames::name_frames_of(const ChunkImages::File& file, Frames frames,
+                                      std::vector<uint32_t> members, Names& names) {
   const auto addresses = sorted_addresses<LinkAddress>(frames, members);
-  take_names(symbols::names_at(file.file(), file.layout(), addresses), members, names);
-  const auto& starts = images_.function_starts.at(image);
-  if (starts != nullptr) find_function_starts(*starts, addresses, members, names);
+  take_names(symbols::names_at(file.image->file(), file.image->layout(), addresses), members,
+             names);
+  if (file.function_starts != nullptr) {
+    find_function_starts(*file.function_starts, addresses, members, names);
+  }
 }
 
 void SymbolFrameNames::name_jit_frames(Frames frames, Names& names) {

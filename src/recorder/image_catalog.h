@@ -18,8 +18,11 @@ namespace sentry_prof::recorder {
 
 // What one chunk needs, taken from the recording thread's stores when the chunk is cut.
 struct ChunkImages {
-  std::unordered_map<uint32_t, std::shared_ptr<const target::LoadedImage>> files;
-  std::unordered_map<uint32_t, std::shared_ptr<const elf::FunctionStarts>> function_starts;
+  struct File {
+    std::shared_ptr<const target::LoadedImage> image;
+    std::shared_ptr<const elf::FunctionStarts> function_starts;  // null without unwind tables
+  };
+  std::unordered_map<uint32_t, File> files;
   std::unordered_map<uint32_t, AnonymousRegions::Region> regions;
   std::unordered_map<uint32_t, target::JitMap> jit_maps;  // by Region::program
 };
@@ -43,8 +46,8 @@ class SymbolFrameNames final : public profile::FrameNames {
   using Frames = std::span<const profile::FrameKey>;
   using Names = std::vector<profile::FrameName>;
 
-  void name_frames_of(uint32_t image, Frames frames, std::vector<uint32_t> members,
-                      Names& names) const;
+  static void name_frames_of(const ChunkImages::File& file, Frames frames,
+                             std::vector<uint32_t> members, Names& names);
   void name_jit_frames(Frames frames, Names& names);
   void name_jit_frames_of(const target::JitMap& jit_map, Frames frames,
                           std::vector<uint32_t> members, Names& names);

@@ -9,6 +9,8 @@ namespace {
 
 void write_stack(JsonWriter& json, std::span<const uint32_t> frame_indices) {
   constexpr size_t kPiece = 16;
+  constexpr size_t kLongestIndex = std::string_view("4294967295,").size();
+  static_assert(kPiece * kLongestIndex <= ShortText::kCapacity);
   json.begin_array();
   while (!frame_indices.empty()) {
     const auto piece = frame_indices.first(std::min(frame_indices.size(), kPiece));

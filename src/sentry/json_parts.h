@@ -27,6 +27,8 @@ size_t expected_json_bytes(const Profile& profile);
 // numbers of ten digits, and their commas.
 class ShortText {
  public:
+  static constexpr size_t kCapacity = 192;
+
   ShortText& text(std::string_view piece) {
     std::memcpy(end_, piece.data(), piece.size());
     end_ += piece.size();
@@ -46,7 +48,7 @@ class ShortText {
   std::string_view view() const { return {buffer_, static_cast<size_t>(end_ - buffer_)}; }
 
  private:
-  char buffer_[192];
+  char buffer_[kCapacity];
   char* end_ = buffer_;
 };
 

@@ -29,6 +29,7 @@ struct SymbolChoice {
   std::array<uint32_t, kMaxAliases> name_offsets{};  // st_name
   uint8_t count = 0;
   uint8_t weak_mask = 0;  // which of them are STB_WEAK
+  static_assert(kMaxAliases <= 8);
   bool is_label = false;  // without size: held by nothing but the lack of a next symbol
 
   bool is_weak(size_t alias) const { return (weak_mask >> alias & 1) != 0; }

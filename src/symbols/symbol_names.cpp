@@ -104,12 +104,14 @@ std::string_view without_version(std::string_view name) {
 
 // Less is better: "malloc" rather than "__libc_malloc", GLOBAL rather than WEAK, "free" rather than
 // "cfree" and "open" rather than "open64"; then the one that came first.
-auto plainness(std::string_view name, const SymbolChoice& choice, size_t alias) {
+using Plainness = std::tuple<size_t, bool, size_t, uint32_t>;
+
+Plainness plainness_of(std::string_view name, const SymbolChoice& choice, uint32_t alias) {
   const size_t underscores = std::min(name.find_first_not_of('_'), name.size());
-  return std::tuple(underscores, choice.is_weak(alias), name.size(), alias);
+  return {underscores, choice.is_weak(alias), name.size(), alias};
 }
 
-// The plainest of each choice's names, "" where none can be read.
+// The plainest of each choice's names, as it is shown; "" where none can be read.
 std::vector<std::string> read_best_names(const ByteSource& file, const elf::Section& strings,
                                          std::span<const SymbolChoice> choices) {
   struct Wanted {
@@ -127,18 +129,14 @@ std::vector<std::string> read_best_names(const ByteSource& file, const elf::Sect
 
   StringTable table(file, strings);
   std::vector<std::string> names(choices.size());
-  std::vector<uint32_t> aliases(choices.size());  // which of them that is
+  std::vector<std::optional<Plainness>> best(choices.size());
   for (const Wanted& next : wanted) {
-    const SymbolChoice& choice = choices[next.choice];
-    std::string& best = names[next.choice];
     const auto name = table.at(next.offset);
     if (!name) continue;
-    if (!best.empty() &&
-        plainness(best, choice, aliases[next.choice]) <= plainness(*name, choice, next.alias)) {
-      continue;
-    }
-    best = *name;
-    aliases[next.choice] = next.alias;
+    const Plainness plainness = plainness_of(*name, choices[next.choice], next.alias);
+    if (best[next.choice] && *best[next.choice] <= plainness) continue;
+    best[next.choice] = plainness;
+    names[next.choice] = shortened_utf8(demangled(without_version(*name)), kMaxShown_bytes);
   }
   return names;
 }
@@ -161,10 +159,7 @@ Names names_of_table(const ByteSource& file, const elf::Layout& layout,
   add_symbols(file, layout, table->symbols, match);
 
   const auto [choices, choice_of] = match.winners();
-  std::vector<std::string> shown = read_best_names(file, table->strings, choices);
-  for (std::string& name : shown) {
-    name = shortened_utf8(demangled(without_version(name)), kMaxShown_bytes);
-  }
+  const std::vector<std::string> shown = read_best_names(file, table->strings, choices);
   for (size_t i = 0; i < choice_of.size(); ++i) {
     if (choice_of[i] == SymbolMatch::Winners::kNone || shown[choice_of[i]].empty()) continue;
     names.texts[i] = shown[choice_of[i]];

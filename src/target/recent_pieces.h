@@ -10,7 +10,7 @@
 namespace sentry_prof::target {
 
 // The pieces of files that were used last. An ELF file is read in dozens of bytes next to each
-// other: its headers ten times, the names of its functions one by one. Any thread may use it.
+// other: its headers ten times, its unwind tables by functions. Any thread may use it.
 class RecentPieces {
  public:
   // Enough for the headers and the end of one file, and the places in two others at which walks

@@ -129,6 +129,17 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("Function starts of ascending addresses are those of each one alone") {
+  const ThreeFdes fdes;
+  const auto starts = fdes.table(header_of(fdes.entries())).function_starts();
+  elf::SortedFunctionStarts sorted(*starts);
+  for (const uint64_t pc :
+       {0x0fff, 0x1000, 0x1001, 0x10ff, 0x1100, 0x1200, 0x12ff, 0x1300, 0x1400}) {
+    const auto function = starts->function_at({pc});
+    CHECK(sorted.start_at({pc}) == (function ? std::optional(function->begin) : std::nullopt));
+  }
+}
+
 TEST_CASE("Function starts of a table that was never asked: what the linker's table knows") {
   const ThreeFdes fdes;
   CHECK_FALSE(fdes.table().function_starts()->function_at({0x1000}).has_value());

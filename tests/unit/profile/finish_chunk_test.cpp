@@ -283,6 +283,10 @@ TEST_CASE("Function names are repaired, and kept within the budget of the size e
   f.names.by_pc[1] = std::string(100'000, 'x');
   f.sample(10'000, f.builder.thread(10, 10, 0), {leaf(kProgram, 1)});
   CHECK(f.finish().frames[0].function.size() == kFrameName_bytes);
+
+  f.names.by_pc[1] = std::string(kFrameName_bytes, '"');  // in JSON each takes two bytes
+  f.sample(10'000, f.builder.thread(10, 10, 0), {leaf(kProgram, 1)});
+  CHECK(f.finish().frames[0].function.size() == kFrameName_bytes / 2);
 }
 
 TEST_CASE("The path of an image is printable and keeps both ends when it is too long") {

@@ -2,6 +2,7 @@
 
 #include "profile/chunk_builder.h"
 #include "profile/finish_chunk.h"
+#include "sentry/json_parts.h"
 #include "sentry_prof/sentry.h"
 #include "support/catch2.h"
 #include "support/sentry_checker.h"
@@ -44,6 +45,27 @@ TEST_CASE("Frames of platforms other than rust say whether they belong to the ap
   for (SentryFormat format : {SentryFormat::V1, SentryFormat::V2}) {
     CHECK(problems_of(profile, format) == std::vector<std::string>());
   }
+}
+
+TEST_CASE("Stacks of all lengths have all their indices, however long these are") {
+  Profile profile;
+  std::string expected;
+  for (const size_t length : {0, 1, 15, 16, 17, 32, 33}) {
+    expected += expected.empty() ? "[" : ",[";
+    for (size_t i = 0; i < length; ++i) {
+      const uint32_t index = i % 2 == 0 ? UINT32_MAX : static_cast<uint32_t>(i);
+      profile.stack_frame_indices.push_back(index);
+      expected += (i == 0 ? "" : ",") + std::to_string(index);
+    }
+    profile.stack_begin.push_back(static_cast<uint32_t>(profile.stack_frame_indices.size()));
+    expected += ']';
+  }
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  sentry::write_stacks(json, profile);
+  json.end_object();
+  CHECK(text == "{\"stacks\":[" + expected + "]}");
 }
 
 TEST_CASE("System libraries are told from libraries of the application by their directory") {

@@ -155,6 +155,17 @@ TEST_CASE("names_at prefers the plainest of several aliases, whatever their bind
   CHECK(names(file, {0x1000, 0x1010, 0x1020}) == Names{"free", "calloc", "open"});
 }
 
+TEST_CASE(
+    "of equally plain aliases names_at has the one that comes first, wherever its string is") {
+  const auto names_with = [](const char* first, const char* second) {
+    return names(with_symbols({function(first, 0x1000, 0x10), function(second, 0x1000, 0x10),
+                               function("abc", 0x1010, 1), function("xyz", 0x1011, 1)}),
+                 {0x1000});
+  };
+  CHECK(names_with("abc", "xyz") == Names{"abc"});
+  CHECK(names_with("xyz", "abc") == Names{"xyz"});
+}
+
 TEST_CASE("names_at shortens a long name") {
   const auto file = with_symbols({function(std::string(300, 'a'), 0x1000, 0x10),
                                   function(std::string(1025, 'b'), 0x1010, 0x10),

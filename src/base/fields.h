@@ -30,16 +30,18 @@ class FieldWriter {
     count(text.size());
     bytes_ += text;
   }
-  void operator()(const std::vector<std::byte>& bytes) { (*this)(to_text(bytes)); }
-  void rest(Bytes bytes) { bytes_ += to_text(bytes); }
+  void operator()(const std::vector<std::byte>& bytes) {
+    count(bytes.size());
+    rest(bytes);
+  }
+  void rest(Bytes bytes) {
+    bytes_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
   void count(size_t value) { (*this)(static_cast<uint32_t>(value)); }
 
   std::string take() { return std::move(bytes_); }
 
  private:
-  static std::string to_text(Bytes bytes) {
-    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  }
   std::string bytes_;
 };
 

@@ -3,6 +3,7 @@
 #include "base/time_units.h"
 #include "os/clock.h"
 #include "os/errors.h"
+#include "os/heap.h"
 #include "os/limits.h"
 #include "os/memory_privacy.h"
 #include "os/priority.h"
@@ -161,6 +162,7 @@ void keep_only(const std::vector<Place>& places) {
 }
 
 [[noreturn]] void help(const Place& place, const HelperProcesses::GiveAnswer& give_answer) {
+  keep_freed_blocks();
   std::vector<std::byte> question(HelperProcesses::kMaxQuestion_bytes);
   for (;;) {
     const auto message = receive_message(place.socket.get(), 0, question);

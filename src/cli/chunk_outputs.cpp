@@ -23,4 +23,9 @@ Result<void> ChunkOutputs::write(const Profile& profile, uint32_t chunk_number) 
   return {};
 }
 
+// A sink that is broken ends the recording.
+void ChunkOutputs::on_loss(const std::string& error_message) {
+  if (!is_broken()) complain(error_message + " The recording goes on.");
+}
+
 }  // namespace sentry_prof::cli

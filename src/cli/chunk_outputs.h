@@ -35,6 +35,7 @@ class ChunkOutputs final : public recorder::ChunkSink {
   // Goes to both whatever becomes of the first. An error means that neither has it: its samples are
   // lost then, and only then.
   Result<void> write(const Profile& profile, uint32_t chunk_number) override;
+  void on_loss(const std::string& error_message) override;
   bool is_broken() const override {
     return upload_ == nullptr && files_ != nullptr && files_->is_broken();
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -34,7 +35,9 @@ sigset_t ending_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
-  if (!is_ignored(SIGHUP)) sigaddset(&signals, SIGHUP);  // ignored under nohup
+  for (const int signal : {SIGHUP, SIGQUIT}) {
+    if (!is_ignored(signal)) sigaddset(&signals, signal);  // SIGHUP is under nohup
+  }
   return signals;
 }
 
@@ -94,7 +97,7 @@ bool SignalSet::is_ignored_by_children(int signal) const {
 
 void SignalSet::let_next_one_kill() const {
   sigset_t ending = ending_signals();
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     if (sigismember(&ending, signal)) ::signal(signal, SIG_DFL);
   }
   // The calling thread is enough: the kernel picks any thread that does not block the signal.
@@ -121,6 +124,9 @@ void restore_signals_for_exec() {
 }
 
 void die_by_signal(int signal) {
+  // SIGQUIT would leave a core, but nothing is wrong with us.
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
   set_default(signal, nullptr);
   sigset_t only_this;
   sigemptyset(&only_this);

@@ -8,8 +8,9 @@
 
 namespace sentry_prof::os {
 
-// Blocks SIGINT, SIGTERM, SIGHUP (unless it was ignored, as under nohup) for the whole process and
-// makes them readable, even if SIGINT or SIGTERM was ignored before; ignores SIGPIPE and SIGXFSZ.
+// Blocks SIGINT, SIGTERM, and unless they were ignored (as under nohup) SIGHUP and SIGQUIT for the
+// whole process and makes them readable, even if SIGINT or SIGTERM was ignored before; ignores
+// SIGPIPE and SIGXFSZ.
 // Must run before any thread is started.
 class SignalSet {
  public:
@@ -27,7 +28,7 @@ class SignalSet {
   // Whether this process was started with `signal` (SIGINT or SIGTERM) ignored, and so what it
   // launches ignores it, too, unless it says otherwise itself.
   bool is_ignored_by_children(int signal) const;
-  // From now on SIGINT, SIGTERM and SIGHUP (unless it was ignored) have their default action.
+  // From now on those signals have their default action.
   void let_next_one_kill() const;
   // Takes that back: from now on they are readable from fd() again.
   void hold_again() const;

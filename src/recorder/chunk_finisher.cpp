@@ -162,7 +162,14 @@ bool ChunkFinisher::write(const Profile& profile, uint64_t samples) {
 void ChunkFinisher::note_error(const std::string& message) {
   auto& errors = figures_.write_errors;
   if (!errors.empty() && errors.back() == message) return;
-  if (errors.size() < kMaxWriteErrors) errors.push_back(message);
+  if (errors.size() == kMaxWriteErrors) return;
+  errors.push_back(message);
+  if (!is_ending()) sink_.on_loss(message);
+}
+
+bool ChunkFinisher::is_ending() {
+  const std::lock_guard lock(mutex_);
+  return is_ending_;
 }
 
 void ChunkFinisher::count_leaves(const Profile& profile) {

@@ -1,4 +1,4 @@
-// What SIGINT, SIGTERM and SIGHUP mean during a run, in one place.
+// What SIGINT, SIGTERM, SIGHUP and SIGQUIT mean during a run, in one place.
 //
 // Attached: the first one ends the recording; a further one, while the last file is being finished,
 // leaves at once. With a launched command the first one is the command's business: ^C reaches it by
@@ -6,7 +6,9 @@
 // The first ends the recording, too, if the command was started with it ignored (behind a shell's
 // '&'). SIGHUP is passed on, and ends the recording at once: nobody is there to send a second one.
 // Once the command has ended there is nobody to pass on to: of two signals the second leaves.
-// A command that goes on when its recording is over (--duration) still gets what is sent to us.
+// SIGQUIT (^\) is a launched command's, however often it comes: some dump their threads at it
+// (Java, Go). Attached it is one of the others. A command that goes on when its recording is over
+// (--duration) still gets what is sent to us.
 #pragma once
 
 #include "os/signals.h"
@@ -31,6 +33,8 @@ class SignalPolicy {
 
  private:
   bool is_repeat(int signal);
+  // If so it was passed on.
+  bool is_childs_alone(const os::SignalSet::Taken& signal) const;
   void pass_on(const os::SignalSet::Taken& signal) const;
 
   const os::SignalSet* signals_;

@@ -5,6 +5,7 @@
 #include "support/catch2.h"
 #include "target_path.h"
 
+#include <csignal>
 #include <filesystem>
 
 using namespace sentry_prof::testing;
@@ -54,6 +55,22 @@ TEST_CASE("A full disk: an error that says so, and nothing half is left", "[outp
   check_says(result, "No space left");
   check_says(result, "out.json");
   CHECK(result.standard_output.empty());  // what ls found
+}
+
+TEST_CASE("A chunk that cannot be written is told while the recording goes on", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  BackgroundProcess profiler(record_command(
+      directory, {.options = {"-q", "--chunk-seconds", "1"}, .pids = {target.pid()}}));
+  sleep_for(0.5);
+  std::filesystem::create_directory(directory.file("out.json"));  // in the file's way
+  CHECK(wait_until([&] { return profiler.standard_error().find("goes on.") != std::string::npos; },
+                   10));
+  CHECK(profiler.standard_error().find("out.json") != std::string::npos);
+  CHECK(profiler.is_running());
+  profiler.send_signal(SIGINT);
+  CHECK(profiler.wait().status() == 7);
 }
 
 TEST_CASE("-o - writes the profile to standard output and nothing else", "[output]") {

@@ -63,7 +63,7 @@ class SignalsHeldBack {
 
   // In the child.
   void let_through_by_default() const {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(signal, SIG_DFL);
     ::sigprocmask(SIG_SETMASK, &previous_, nullptr);
   }
 

@@ -60,6 +60,38 @@ TEST_CASE("^C while attached: the whole file is written, then SIGINT ends it", "
   CHECK(target.is_running());
 }
 
+TEST_CASE("SIGQUIT while attached leaves a whole file, too", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
+  sleep_for(1.0);
+  profiler.send_signal(SIGQUIT);
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK(recording.result.status() == -SIGQUIT);
+  REQUIRE(recording.profiles.size() == 1);
+  CHECK(recording.profile().share_containing("alpha") > 0.3);
+  CHECK(target.is_running());
+}
+
+TEST_CASE("SIGQUIT is the launched command's, however often it comes", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const char* const script =
+      "trap 'echo dumped; n=$((n + 1))' QUIT; n=0; echo ready; while [ $n -lt 3 ]; do :; done";
+  BackgroundProcess profiler(record_command(directory, {.command = {"sh", "-c", script}}));
+  REQUIRE(profiler.wait_for_output("ready"));
+  for (int i = 0; i < 3; ++i) {
+    sleep_for(0.3);
+    profiler.send_signal(SIGQUIT);
+  }
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK(recording.result.status() == 0);
+  CHECK(recording.result.standard_output == "ready\ndumped\ndumped\ndumped\n");
+  REQUIRE(recording.profiles.size() == 1);
+  CHECK(recording.summary().number("duration_s") > 0.8);
+}
+
 TEST_CASE("A signal at any moment leaves a whole file or none", "[signals]") {
   SKIP_IF(missing_perf());
   BackgroundProcess target({.arguments = {target_path("spin"), "60"}});

@@ -26,7 +26,7 @@ std::string why_nothing(const recorder::RunFigures& figures) {
   for (std::string& note : recorder::notes_of(figures)) {
     if (note.starts_with("nothing was written")) return std::move(note);
   }
-  return "nothing was written: no thread has two samples";
+  return "nothing was written";
 }
 
 }  // namespace

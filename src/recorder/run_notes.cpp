@@ -70,8 +70,12 @@ std::string shortfall(const RunFigures& figures) {
                      why_unseen(figures));
 }
 
-std::string nothing_taken(const RunFigures& figures) {
-  if (samples_taken(figures) > 0) return "";
+std::string nothing_written(const RunFigures& figures) {
+  if (samples_taken(figures) > 0) {
+    if (figures.chunks_written > 0 || figures.chunks_too_small == 0) return "";
+    return "nothing was written: no thread has two samples, of which Sentry takes no fewer. Record "
+           "a longer run, or raise --frequency";
+  }
   if (figures.target_is_stopped) {
     return "nothing was written: the target is stopped (by SIGSTOP, ^Z or a debugger) and used no "
            "CPU time";
@@ -228,7 +232,7 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     }
     return notes;
   }
-  for (auto note : {nothing_taken, shortfall, dropped_by_sentry, lost_records, memory_not_read,
+  for (auto note : {nothing_written, shortfall, dropped_by_sentry, lost_records, memory_not_read,
                     files_not_read, code_not_read, clock_set, state_forgotten, nameless_python,
                     nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));

@@ -168,6 +168,14 @@ TEST_CASE("Too little CPU time is the reason only where little was used") {
   CHECK(says(only_note_of(figures), "never in its own code"));
 }
 
+TEST_CASE("Single samples of threads are told to be the reason if nothing else was written") {
+  RunFigures figures = well_sampled(1);
+  figures.chunks_too_small = 2;
+  CHECK(says(only_note_of(figures), "nothing was written: no thread has two samples"));
+  figures.chunks_written = 1;
+  CHECK(notes_of(figures).empty());
+}
+
 TEST_CASE("Lost records that are no samples are a note and no loss of samples") {
   RunFigures figures = well_sampled(1);
   figures.sampler.lost_records = 7;

@@ -37,7 +37,10 @@ class FrameLookup {
   std::optional<LinkRange> range_at(uint64_t pc) const;
 
   const FrameSection& section() const { return section_; }
-  uint64_t memory_bytes() const { return index_ ? index_->memory_bytes() : 0; }
+  // Beside the section.
+  uint64_t memory_bytes() const {
+    return (table_ ? table_->memory_bytes() : 0) + (index_ ? index_->memory_bytes() : 0);
+  }
 
  private:
   enum class TableAnswer : uint8_t { Found, Gap, Nonsense };

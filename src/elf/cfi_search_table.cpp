@@ -1,6 +1,7 @@
 #include "elf/cfi_search_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sentry_prof::elf {
 
@@ -91,7 +92,16 @@ std::optional<SearchTable> SearchTable::open(const FrameSection& header) {
   table.is_pc_relative_ = application == kPcRelative;
   if (application == kPcRelative || application == kDataRelative)
     table.base_ = header.address.value;
+  table.set_fences();
   return table;
+}
+
+void SearchTable::set_fences() {
+  if (count_ <= kFenceDistance) return;
+  std::vector<uint64_t> fences;
+  fences.reserve(static_cast<size_t>((count_ - 1) / kFenceDistance + 1));
+  for (uint64_t i = 0; i < count_; i += kFenceDistance) fences.push_back(value_at(2 * i));
+  fences_ = std::make_shared<const std::vector<uint64_t>>(std::move(fences));
 }
 
 // What read_pointer() does for these encodings, but this is the inner loop of a binary search.
@@ -110,6 +120,13 @@ uint64_t SearchTable::value_at(uint64_t field_index) const {
 std::optional<SearchTable::Entry> SearchTable::find(uint64_t pc) const {
   uint64_t low = 0;  // entries below it begin at or below pc
   uint64_t high = count_;
+  if (fences_ != nullptr) {
+    const auto behind = std::upper_bound(fences_->begin(), fences_->end(), pc);
+    const auto fences_below = static_cast<uint64_t>(behind - fences_->begin());
+    if (fences_below == 0) return std::nullopt;
+    low = (fences_below - 1) * kFenceDistance;
+    high = std::min(count_, low + kFenceDistance);
+  }
   while (low < high) {
     const uint64_t middle = low + (high - low) / 2;
     if (value_at(2 * middle) <= pc) {

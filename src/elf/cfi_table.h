@@ -62,10 +62,10 @@ Result<CfiSections> read_debug_frame(const ByteSource& file, const Layout& layou
 
 class FunctionStarts;  // elf/function_starts.h
 
-// Cheap to make: only the head of .eh_frame_hdr is read. Where that has a search table, the table
-// is used as long as its answers hold; else, and for the first address that it does not know, the
-// section is read once and an index built (16 bytes an FDE). Otherwise nothing is allocated. One
-// thread at a time, also for the const functions.
+// Cheap to make: of .eh_frame_hdr the head and one in 64 entries are read. Where that has a search
+// table, the table is used as long as its answers hold; else, and for the first address that it
+// does not know, the section is read once and an index built (16 bytes an FDE). Otherwise nothing
+// is allocated. One thread at a time, also for the const functions.
 class CfiTable final : public unwind::CfiSource {
  public:
   explicit CfiTable(CfiSections sections);

@@ -98,6 +98,30 @@ TEST_CASE("What a sorted table leaves out is not found, as it is not by libgcc's
   CHECK(cfa_offset_at(table, 0x1300) == 0x13);
 }
 
+TEST_CASE("A search table of any length finds the last entry at or below an address") {
+  for (const uint64_t count : {1, 2, 63, 64, 65, 128, 129, 200}) {
+    std::vector<TableEntry> entries;
+    for (uint64_t i = 0; i < count; ++i) entries.push_back({0x10000 + 16 * i, 32 * i});
+    const elf::CfiSection section = header_of(entries);
+    elf::FrameSection header;
+    header.bytes = section.bytes;
+    header.address = section.address;
+    const auto table = elf::SearchTable::open(header);
+    REQUIRE(table);
+    CHECK_FALSE(table->find(0));
+    CHECK_FALSE(table->find(0xffff));
+    for (uint64_t i = 0; i < count; ++i) {
+      for (const uint64_t pc : {entries[i].begin, entries[i].begin + 15}) {
+        const auto found = table->find(pc);
+        REQUIRE(found);
+        REQUIRE(found->begin == entries[i].begin);
+        REQUIRE(found->fde_address == kEhFrameAddress + 32 * i);
+      }
+    }
+    CHECK(table->find(UINT32_MAX)->begin == entries.back().begin);
+  }
+}
+
 TEST_CASE("With the first nonsense of .eh_frame_hdr an index is made") {
   const ThreeFdes fdes;
   const CfiTable table =

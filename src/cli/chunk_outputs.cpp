@@ -6,6 +6,15 @@
 
 namespace sentry_prof::cli {
 
+namespace {
+
+// A long run is not left to tell of it at its end only.
+void complain_meanwhile(const std::string& error) {
+  complain(error + (error.ends_with('.') ? "" : ".") + " The recording goes on.");
+}
+
+}  // namespace
+
 Result<void> ChunkOutputs::write(const Profile& profile, uint32_t chunk_number) {
   const auto json = chunk_json(profile, format_, chunk_number);
   if (!json) return tl::unexpected(json.error());
@@ -16,16 +25,16 @@ Result<void> ChunkOutputs::write(const Profile& profile, uint32_t chunk_number) 
   if (written.has_value() == sent.has_value()) return written;
   const std::string& error = written ? sent.error().message : written.error().message;
   ++(written ? half_written_.not_uploaded : half_written_.not_in_files);
-  if (half_written_.first_error.empty()) {  // a long run is not left to tell of it at its end only
+  if (half_written_.first_error.empty()) {
     half_written_.first_error = error;
-    complain(error + " The recording goes on.");
+    complain_meanwhile(error);
   }
   return {};
 }
 
 // A sink that is broken ends the recording.
 void ChunkOutputs::on_loss(const std::string& error_message) {
-  if (!is_broken()) complain(error_message + " The recording goes on.");
+  if (!is_broken()) complain_meanwhile(error_message);
 }
 
 }  // namespace sentry_prof::cli

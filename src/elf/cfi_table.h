@@ -64,8 +64,8 @@ class FunctionStarts;  // elf/function_starts.h
 
 // Cheap to make: of .eh_frame_hdr the head and one in 64 entries are read. Where that has a search
 // table, the table is used as long as its answers hold; else, and for the first address that it
-// does not know, the section is read once and an index built (16 bytes an FDE). Otherwise nothing
-// is allocated. One thread at a time, also for the const functions.
+// does not know, the section is read once and an index built (16 bytes an FDE). Otherwise
+// asking allocates nothing. One thread at a time, also for the const functions.
 class CfiTable final : public unwind::CfiSource {
  public:
   explicit CfiTable(CfiSections sections);
@@ -85,7 +85,8 @@ class CfiTable final : public unwind::CfiSource {
   // that cover nothing have begin == end.
   void for_each_fde(const std::function<void(LinkAddress begin, LinkAddress end)>& visit) const;
 
-  // What this table holds: sections and index, those left in the file as if all were read.
+  // What this table holds: sections, and what is made to find their FDEs; those left in the file as
+  // if all were read.
   uint64_t memory_bytes() const;
 
   // Whether a section that was left in the file could not be read when it was needed.

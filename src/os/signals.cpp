@@ -1,12 +1,12 @@
 #include "os/signals.h"
 
 #include "os/errors.h"
+#include "os/memory_privacy.h"
 
 #include <cerrno>
 #include <cstdint>
 
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -97,7 +97,8 @@ bool SignalSet::is_ignored_by_children(int signal) const {
 
 void SignalSet::let_next_one_kill() const {
   sigset_t ending = ending_signals();
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+  sigdelset(&ending, SIGQUIT);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     if (sigismember(&ending, signal)) ::signal(signal, SIG_DFL);
   }
   // The calling thread is enough: the kernel picks any thread that does not block the signal.
@@ -124,9 +125,7 @@ void restore_signals_for_exec() {
 }
 
 void die_by_signal(int signal) {
-  // SIGQUIT would leave a core, but nothing is wrong with us.
-  const rlimit no_core{0, 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);
+  make_memory_private();  // SIGQUIT would leave a core, but nothing is wrong with us
   set_default(signal, nullptr);
   sigset_t only_this;
   sigemptyset(&only_this);

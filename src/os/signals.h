@@ -28,7 +28,8 @@ class SignalSet {
   // Whether this process was started with `signal` (SIGINT or SIGTERM) ignored, and so what it
   // launches ignores it, too, unless it says otherwise itself.
   bool is_ignored_by_children(int signal) const;
-  // From now on those signals have their default action.
+  // From now on those signals have their default action, but for SIGQUIT, which is a launched
+  // command's.
   void let_next_one_kill() const;
   // Takes that back: from now on they are readable from fd() again.
   void hold_again() const;

@@ -70,12 +70,17 @@ std::string shortfall(const RunFigures& figures) {
                      why_unseen(figures));
 }
 
+// Where that is the only reason why nothing was written.
+std::string single_samples(const RunFigures& figures) {
+  const bool is_lost_otherwise =
+      figures.sample.loss(Loss::ChunkNotWritten) + figures.sample.loss(Loss::ChunkQueueFull) > 0;
+  if (figures.chunks_written > 0 || figures.chunks_too_small == 0 || is_lost_otherwise) return "";
+  return "nothing was written: no thread has two samples in one chunk, and Sentry takes no fewer. "
+         "Raise --frequency, or record longer chunks";
+}
+
 std::string nothing_written(const RunFigures& figures) {
-  if (samples_taken(figures) > 0) {
-    if (figures.chunks_written > 0 || figures.chunks_too_small == 0) return "";
-    return "nothing was written: no thread has two samples, of which Sentry takes no fewer. Record "
-           "a longer run, or raise --frequency";
-  }
+  if (samples_taken(figures) > 0) return single_samples(figures);
   if (figures.target_is_stopped) {
     return "nothing was written: the target is stopped (by SIGSTOP, ^Z or a debugger) and used no "
            "CPU time";

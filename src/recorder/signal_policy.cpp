@@ -39,7 +39,7 @@ void SignalPolicy::pass_on(const os::SignalSet::Taken& signal) const {
   }
 }
 
-bool SignalPolicy::is_childs_alone(const os::SignalSet::Taken& signal) const {
+bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const {
   if (signal.number != SIGQUIT || child_pid_ == kNoChild || has_ended(child_pid_)) return false;
   pass_on(signal);
   return true;
@@ -47,7 +47,7 @@ bool SignalPolicy::is_childs_alone(const os::SignalSet::Taken& signal) const {
 
 bool SignalPolicy::ends_recording() {
   while (const auto signal = signals_->take()) {
-    if (signal->is_own || is_repeat(signal->number) || is_childs_alone(*signal)) continue;
+    if (signal->is_own || is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
     const bool is_first_for_child = child_pid_ != kNoChild && !has_passed_on_;
     if (is_first_for_child || (child_pid_ != kNoChild && signal->number == SIGHUP)) {
       pass_on(*signal);
@@ -66,7 +66,7 @@ bool SignalPolicy::ends_recording() {
 
 void SignalPolicy::while_finishing() {
   while (const auto signal = signals_->take()) {
-    if (signal->is_own || is_repeat(signal->number) || is_childs_alone(*signal)) continue;
+    if (signal->is_own || is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
     if (child_pid_ == kNoChild || ending_signal_ != 0) os::die_by_signal(signal->number);
     // The command's end was its answer to the first one, or came just before it.
     if (has_passed_on_ && has_ended(child_pid_)) os::die_by_signal(signal->number);

@@ -33,8 +33,8 @@ class SignalPolicy {
 
  private:
   bool is_repeat(int signal);
-  // If so it was passed on.
-  bool is_childs_alone(const os::SignalSet::Taken& signal) const;
+  // False, and not done, of a signal that means more.
+  bool pass_to_child_alone(const os::SignalSet::Taken& signal) const;
   void pass_on(const os::SignalSet::Taken& signal) const;
 
   const os::SignalSet* signals_;

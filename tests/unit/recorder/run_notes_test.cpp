@@ -171,7 +171,10 @@ TEST_CASE("Too little CPU time is the reason only where little was used") {
 TEST_CASE("Single samples of threads are told to be the reason if nothing else was written") {
   RunFigures figures = well_sampled(1);
   figures.chunks_too_small = 2;
-  CHECK(says(only_note_of(figures), "nothing was written: no thread has two samples"));
+  CHECK(says(only_note_of(figures), "nothing was written: no thread has two samples in one chunk"));
+  figures.sample.loss(Loss::ChunkNotWritten) = 90;
+  CHECK(notes_of(figures).empty());
+  figures.sample.loss(Loss::ChunkNotWritten) = 0;
   figures.chunks_written = 1;
   CHECK(notes_of(figures).empty());
 }

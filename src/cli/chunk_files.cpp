@@ -1,5 +1,6 @@
 #include "cli/chunk_files.h"
 
+#include "base/utf8.h"
 #include "cli/deciding_problem.h"
 #include "os/file.h"
 #include "sentry_prof/limits.h"
@@ -19,6 +20,8 @@ namespace sentry_prof::cli {
 namespace {
 
 constexpr std::string_view kSuffix = ".json";
+// Of a file's name, which has at most 255 bytes (NAME_MAX), pid, format and chunk number included.
+constexpr size_t kMaxTargetName_bytes = 200;
 
 // What `record` writes has passed what `validate` asks of everybody.
 Result<void> judge_own(std::string_view json, uint32_t chunk_number) {
@@ -91,8 +94,11 @@ std::string resolve_output(const std::string& output, const std::string& target_
   const bool is_existing_directory =
       !is_directory && std::filesystem::is_directory(output, is_unknown);
   if (!output.empty() && !is_directory && !is_existing_directory) return output;
-  return fmt::format("{}{}{}-{}.{}.json", output, is_existing_directory ? "/" : "", target_name,
-                     pid, format == SentryFormat::V1 ? "v1" : "v2");
+  const std::string name = target_name.size() <= kMaxTargetName_bytes
+                               ? target_name
+                               : shortened_utf8(printable_utf8(target_name), kMaxTargetName_bytes);
+  return fmt::format("{}{}{}-{}.{}.json", output, is_existing_directory ? "/" : "", name, pid,
+                     format == SentryFormat::V1 ? "v1" : "v2");
 }
 
 Result<std::string> chunk_json(const Profile& profile, SentryFormat format, uint32_t chunk_number) {

@@ -17,7 +17,7 @@ std::string chunk_path(const std::string& path, uint32_t chunk_number);
 bool is_chunk_path(const std::string& path, const std::string& other);
 
 // Where `-o` and the target's name lead: "-" stays; "dir/", an existing directory and "" get
-// NAME-PID.v2.json.
+// NAME-PID.v2.json, of a very long name the beginning.
 std::string resolve_output(const std::string& output, const std::string& target_name, int pid,
                            SentryFormat format);
 

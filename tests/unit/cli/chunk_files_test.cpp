@@ -35,4 +35,19 @@ TEST_CASE("A chunk that Sentry would refuse is not written, and the rule is told
   }
 }
 
+TEST_CASE("A target's name makes a file's name, however long it is") {
+  CHECK(resolve_output("out/", "job", 7, SentryFormat::V2) == "out/job-7.v2.json");
+  CHECK(resolve_output("", "job", 7, SentryFormat::V1) == "job-7.v1.json");
+  CHECK(resolve_output("named.json", "job", 7, SentryFormat::V2) == "named.json");
+
+  const test::ScratchDirectory scratch;
+  const std::string longest(255, 'x');
+  const std::string path = resolve_output(scratch / "", longest, 4194304, SentryFormat::V2);
+  ChunkFiles files(path, SentryFormat::V2);
+  REQUIRE(files.write(testing::test_profile(), 1));
+  REQUIRE(files.write(testing::test_profile(), 2));
+  CHECK(path.ends_with("\xe2\x80\xa6-4194304.v2.json"));
+  CHECK(scratch.names().size() == 2);
+}
+
 }  // namespace sentry_prof::cli

@@ -4,6 +4,7 @@
 #include "target/mapping_kind.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/core.h>
 
@@ -15,8 +16,8 @@ namespace {
 // live longer. A file that cannot be opened this often will not be.
 constexpr uint8_t kMaxOpenAttempts = 8;
 
-std::string as_key(const std::vector<std::byte>& build_id) {
-  return {reinterpret_cast<const char*>(build_id.data()), build_id.size()};
+std::string build_id_key(const MappingFacts& mapping) {
+  return to_hex(mapping.build_id) + ':' + mapping.path;
 }
 
 // Without an inode nothing but the process tells two files of one path apart. The vdso is the
@@ -50,6 +51,15 @@ elf::Identity identity_of(const std::vector<std::byte>& build_id) {
   identity.build_id = build_id;
   identity.code_id = to_hex(build_id);
   return identity;
+}
+
+// The kernel and perf cut build ids to BUILD_ID_SIZE_MAX (include/linux/buildid.h).
+bool is_same_build_id(const std::vector<std::byte>& of_mapping,
+                      const std::vector<std::byte>& of_file) {
+  constexpr size_t kMaxOfKernel_bytes = 20;
+  if (of_mapping == of_file) return true;
+  return of_mapping.size() == kMaxOfKernel_bytes && of_file.size() > kMaxOfKernel_bytes &&
+         std::equal(of_mapping.begin(), of_mapping.end(), of_file.begin());
 }
 
 }  // namespace
@@ -97,7 +107,7 @@ bool ImageStore::is_outdated(unwind::ImageId id, bool has_build_id) const {
 ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
   const bool has_build_id = !mapping.build_id.empty();
   KnownFiles& known_files = has_build_id ? by_build_id_ : by_file_;
-  const std::string key = has_build_id ? as_key(mapping.build_id) : file_key(mapping);
+  const std::string key = has_build_id ? build_id_key(mapping) : file_key(mapping);
   const auto found = known_files.find(key);
   const bool is_known = found != known_files.end();
   const bool is_outdated = is_known && this->is_outdated(found->second.image, has_build_id);
@@ -134,6 +144,9 @@ ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known pre
     file = identify(mapping, opener_.open_by_path(mapping));
   }
   if (file) return add_file(mapping, std::move(*file));
+  // The process may have ended; the same program was mapped under another name before.
+  const unwind::ImageId other = image_of_build_id(mapping.build_id);
+  if (other != unwind::kNoImage) return {.image = other};
   const Known known = without_file(mapping, file.error(), previous);
   const bool is_no_elf_file =
       file.error().code == ErrorCode::Malformed || file.error().code == ErrorCode::Unsupported;
@@ -148,20 +161,18 @@ Result<ImageStore::IdentifiedFile> ImageStore::identify(
   elf::Identity identity = layout ? elf::read_identity(**file, *layout) : elf::Identity();
   if ((*file)->was_silent()) return fail(ErrorCode::Io, "its file system does not answer");
   if (!layout) return tl::unexpected(std::move(layout.error()));
-  if (!mapping.build_id.empty() && mapping.build_id != identity.build_id) {
+  if (!mapping.build_id.empty() && !is_same_build_id(mapping.build_id, identity.build_id)) {
     return fail(ErrorCode::Gone, "the file was replaced since it was mapped");
   }
   return IdentifiedFile{std::move(*file), std::move(*layout), std::move(identity)};
 }
 
 ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFile file) {
-  const std::string build_id = as_key(file.identity.build_id);
-  if (!build_id.empty()) {
-    const auto same = by_build_id_.find(build_id);
-    const bool is_there = same != by_build_id_.end() && same->second.failed_attempts == 0 &&
-                          !is_unanswered(same->second.image) &&
-                          !is_outdated(same->second.image, true);
-    if (is_there) return same->second;
+  const bool has_build_id = !file.identity.build_id.empty();
+  const std::string content = content_key(file.identity, file.layout);
+  if (has_build_id) {
+    const auto same = by_content_.find(content);
+    if (same != by_content_.end() && is_of_use(same->second)) return {.image = same->second};
   }
   const auto bias =
       elf::bias_of_mapping(file.layout, mapping.begin, mapping.size_bytes, mapping.file_offset);
@@ -169,7 +180,7 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
       bias ? to_runtime(file.layout.first_vaddr(), *bias) : mapping.begin;
   const unwind::ImageId id = next_id_++;
   DebugCfi::FindDebugFile find_debug_file;
-  if (build_id.size() > 1 && kind_of_mapping(mapping.path) == MappingKind::File) {
+  if (file.identity.build_id.size() > 1 && kind_of_mapping(mapping.path) == MappingKind::File) {
     MappingFacts debug_file = debug_file_of(mapping, file.identity);
     find_debug_file = [this, debug_file] { return this->find_debug_file(debug_file); };
   }
@@ -177,12 +188,35 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
       id, std::make_shared<LoadedImage>(id, display_path(mapping), std::move(file.bytes),
                                         std::move(file.layout), std::move(file.identity),
                                         first_seen, cfi_budget_, std::move(find_debug_file)));
-  if (!build_id.empty()) {
-    Known& same = by_build_id_[build_id];
-    same.image = id;
-    same.failed_attempts = 0;
-  }
+  if (has_build_id) by_content_[content] = id;
   return {.image = id};
+}
+
+std::string ImageStore::content_key(const elf::Identity& identity, const elf::Layout& layout) {
+  std::string places;
+  for (const elf::Segment& segment : layout.segments) {
+    places += fmt::format(":{:x},{:x},{:x}", segment.vaddr.value, segment.file_offset,
+                          segment.file_bytes);
+  }
+  const auto add_table = [&](const std::optional<elf::SymbolSection>& table) {
+    if (!table) return;
+    places += fmt::format("/{:x},{:x}", table->symbols.file_offset, table->symbols.size_bytes);
+  };
+  add_table(layout.symtab);
+  add_table(layout.dynsym);
+  return fmt::format("{}:{:x}", identity.code_id, std::hash<std::string>{}(places));
+}
+
+bool ImageStore::is_of_use(unwind::ImageId id) const {
+  return !is_unanswered(id) && !is_outdated(id, true);
+}
+
+unwind::ImageId ImageStore::image_of_build_id(const std::vector<std::byte>& build_id) const {
+  if (build_id.empty()) return unwind::kNoImage;
+  const std::string prefix = to_hex(build_id) + ':';
+  const auto found = by_content_.lower_bound(prefix);
+  const bool is_there = found != by_content_.end() && found->first.starts_with(prefix);
+  return is_there && is_of_use(found->second) ? found->second : unwind::kNoImage;
 }
 
 // Found as the image is, by name, in the target's own root directory: a container's debug files are

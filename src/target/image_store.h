@@ -1,4 +1,4 @@
-// All images of a session: one LoadedImage per build id, shared by all processes.
+// All images of a session: one LoadedImage per file of a build id, shared by all processes.
 #pragma once
 
 #include "base/byte_source.h"
@@ -144,8 +144,9 @@ class ImageStore {
   explicit ImageStore(ImageOpener& opener, CfiBudget cfi_budget = {})
       : opener_(opener), cfi_budget_(std::make_shared<CfiBudget>(cfi_budget)) {}
 
-  // The module of a new executable mapping: finds the image by build id, else by device and inode,
-  // else opens it; again, as another image, if the file was written to since (ByteSource's
+  // The module of a new executable mapping: finds the image by build id and path, else by device,
+  // inode and path, else opens it, and takes it for a known one if build id, segments and symbol
+  // tables are the same; again, as another image, if the file was written to since (ByteSource's
   // is_unchanged()). A mapping whose file cannot be read or is no ELF gives a module without CFI
   // and with image == kNoImage for anonymous memory, or an image that is known by name only.
   unwind::Module module_for(const MappingFacts& mapping);
@@ -172,7 +173,7 @@ class ImageStore {
   std::vector<std::string> problems() const;
 
  private:
-  // What is remembered for a build id, or for a device, inode and path.
+  // What is remembered for a build id and path, or for a device, inode and path.
   struct Known {
     unwind::ImageId image = unwind::kNoImage;
     uint8_t failed_attempts = 0;  // to open it; 0: settled
@@ -186,6 +187,11 @@ class ImageStore {
   };
   using KnownFiles = std::unordered_map<std::string, Known>;
   using ImageIds = std::unordered_set<unwind::ImageId>;
+
+  // The build id, and where things are: strip and patchelf change the file and keep its build id.
+  static std::string content_key(const elf::Identity& identity, const elf::Layout& layout);
+  unwind::ImageId image_of_build_id(const std::vector<std::byte>& build_id) const;  // or kNoImage
+  bool is_of_use(unwind::ImageId id) const;
 
   bool is_outdated(unwind::ImageId id, bool has_build_id) const;
   Known look_up(const MappingFacts& mapping);
@@ -215,6 +221,7 @@ class ImageStore {
   size_t forgotten_with_debug_cfi_ = 0;
   KnownFiles by_build_id_;
   KnownFiles by_file_;
+  std::map<std::string, unwind::ImageId> by_content_;  // those with a build id, by content_key()
   std::vector<std::string> problems_;
   std::unordered_set<std::string> noted_problems_;
   std::unordered_set<unwind::ImageId> unanswered_;  // of those known by name

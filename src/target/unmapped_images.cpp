@@ -50,6 +50,8 @@ void ImageStore::forget_image(unwind::ImageId id) {
   for (std::string& problem : problems_of(image)) note_problem(std::move(problem));
   if (image.debug_cfi().was_of_use()) ++forgotten_with_debug_cfi_;
   image.forget_cfi();
+  const auto same = by_content_.find(content_key(image.identity(), image.layout()));
+  if (same != by_content_.end() && same->second == id) by_content_.erase(same);
   unanswered_.erase(id);
   images_.erase(found);
 }

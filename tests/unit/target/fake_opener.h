@@ -34,7 +34,7 @@ class FakeOpener final : public target::ImageOpener {
 
   std::map<std::string, std::vector<std::byte>> files;
   std::map<uint64_t, std::vector<std::byte>> files_in_place;  // by address, whatever their names
-  std::set<std::string> silent;  // paths of which nobody answers
+  std::set<std::string> silent;                               // paths of which nobody answers
   std::set<std::string> literal_names;
   std::vector<std::string> opened;
 };
@@ -46,10 +46,11 @@ inline std::vector<std::byte> build_id_of(uint8_t first) {
 }
 
 // A library whose code has file offset 0x1000 and link address 0x3000, 0x1000 bytes long; its first
-// segment has link address 0x1000, so that runtime begin of the code = bias + 0x3000.
+// segment has link address 0x1000 and `head_bytes`, so that runtime begin of the code = bias +
+// 0x3000.
 inline std::vector<std::byte> make_library(const std::vector<std::byte>& build_id,
                                            const std::vector<std::byte>& debug_frame = {},
-                                           ElfKind kind = {}) {
+                                           ElfKind kind = {}, uint64_t head_bytes = 0x400) {
   ElfBuilder elf(kind);
   if (!build_id.empty()) {
     elf.section({.name = ".note.gnu.build-id",
@@ -69,7 +70,8 @@ inline std::vector<std::byte> make_library(const std::vector<std::byte>& build_i
   if (!debug_frame.empty()) {
     elf.section({.name = ".debug_frame", .flags = 0, .contents = debug_frame});
   }
-  elf.segment({.flags = PF_R, .vaddr = 0x1000, .file_bytes = 0x400, .memory_bytes = 0x400});
+  elf.segment(
+      {.flags = PF_R, .vaddr = 0x1000, .file_bytes = head_bytes, .memory_bytes = head_bytes});
   elf.segment({.flags = PF_R | PF_X,
                .file_offset = 0x1000,
                .vaddr = 0x3000,

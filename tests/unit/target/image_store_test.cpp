@@ -67,8 +67,44 @@ TEST_CASE("ImageStore opens a file once for all processes that map it") {
   const Module b = images.module_for(code_of("/lib/b.so", 0x3000'0000, 0, build_id_of(2)));
   CHECK(b.image != a.image);
   CHECK(images.module_for(code_of("/elsewhere", 0x4000'0000, 0, build_id_of(2))).image == b.image);
-  CHECK(opener.opened == std::vector<std::string>{"/lib/a.so", "/lib/b.so"});
+  CHECK(opener.opened == std::vector<std::string>{"/lib/a.so", "/lib/b.so", "/elsewhere"});
   CHECK(images.images_seen() == 2);
+}
+
+TEST_CASE("ImageStore tells files apart that have a build id in common, and no more") {
+  FakeOpener opener;
+  opener.files["/app"] = make_library(build_id_of(1));
+  opener.files["/copy"] = make_library(build_id_of(1));
+  opener.files["/patched"] = make_library(build_id_of(1), {}, {}, 0x800);
+  ImageStore images(opener);
+  const auto image_of = [&](const char* path) {
+    return images.module_for(code_of(path, 0x1000'0000, 0, build_id_of(1))).image;
+  };
+  const unwind::ImageId app = image_of("/app");
+  CHECK(image_of("/copy") == app);
+  const unwind::ImageId patched = image_of("/patched");
+  CHECK(patched != app);
+  CHECK(images.image(patched)->path() == "/patched");
+  CHECK(image_of("/app") == app);
+  CHECK(image_of("/patched") == patched);
+}
+
+TEST_CASE("ImageStore knows a build id that the kernel cut to twenty bytes") {
+  FakeOpener opener;
+  const std::vector<std::byte> of_file(32, std::byte{7});
+  opener.files["/app"] = make_library(of_file);
+  ImageStore images(opener);
+  std::vector<std::byte> of_kernel(20, std::byte{7});
+  SECTION("of this file") {
+    const Module module = images.module_for(code_of("/app", 0x1000'0000, 0, of_kernel));
+    REQUIRE(module.image != kNoImage);
+    CHECK(images.image(module.image)->identity().build_id == of_file);
+  }
+  SECTION("of another") {
+    of_kernel.back() = std::byte{8};
+    const Module module = images.module_for(code_of("/app", 0x1000'0000, 0, of_kernel));
+    CHECK(images.image(module.image)->is_known_by_name_only());
+  }
 }
 
 TEST_CASE("ImageStore knows an image from maps and from a record with build id as one") {
@@ -79,7 +115,7 @@ TEST_CASE("ImageStore knows an image from maps and from a record with build id a
     const Module from_maps = images.module_for(code_of("/lib/a.so", 0x1000'0000, 7));
     CHECK(images.module_for(code_of("/lib/a.so", 0x2000'0000, 0, build_id_of(3))).image ==
           from_maps.image);
-    CHECK(opener.opened.size() == 1);
+    CHECK(opener.opened.size() == 2);
   }
   SECTION("record first") {
     const Module from_record =

@@ -94,4 +94,13 @@ std::string shortened_utf8(std::string_view text, size_t max_bytes) {
   return result;
 }
 
+std::string without_middle(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  const size_t head_bytes = max_bytes / 4;
+  size_t tail = text.size() - (max_bytes - head_bytes);
+  while (tail < text.size() && (byte_at(text, tail) & 0xc0) == 0x80) ++tail;
+  std::string result = shortened_utf8(text, head_bytes);
+  return result += text.substr(tail);
+}
+
 }  // namespace sentry_prof

@@ -25,6 +25,11 @@ std::string printable_utf8(std::string_view text);
 // At most `max_bytes` of the valid UTF-8 `text`, cut between characters; an ellipsis marks the cut.
 std::string shortened_utf8(std::string_view text, size_t max_bytes);
 
+// The same without its middle: a quarter from its begin and the rest from its end. Of a path the
+// begin tells whose file it is and the end which one; of a function of a template the end is its
+// own name.
+std::string without_middle(std::string_view text, size_t max_bytes);
+
 inline constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 
 }  // namespace sentry_prof

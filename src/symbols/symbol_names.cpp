@@ -136,7 +136,7 @@ std::vector<std::string> read_best_names(const ByteSource& file, const elf::Sect
     const Plainness plainness = plainness_of(*name, choices[next.choice], next.alias);
     if (best[next.choice] && *best[next.choice] <= plainness) continue;
     best[next.choice] = plainness;
-    names[next.choice] = shortened_utf8(demangled(without_version(*name)), kMaxShown_bytes);
+    names[next.choice] = without_middle(demangled(without_version(*name)), kMaxShown_bytes);
   }
   return names;
 }
@@ -144,6 +144,23 @@ std::vector<std::string> read_best_names(const ByteSource& file, const elf::Sect
 // Of a batch of addresses.
 struct Names {
   explicit Names(size_t count) : texts(count), are_labels(count) {}
+
+  bool are_all_functions() const {
+    return std::ranges::all_of(texts, [](const auto& text) { return text.has_value(); }) &&
+           std::ranges::none_of(are_labels, [](bool is_label) { return is_label; });
+  }
+  // Of two tables: the next symbol, up to which a label reaches, may be in the other one. Of what
+  // both name alike, `others` are taken only if they are `preferred`.
+  void merge(Names others, bool preferred) {
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (!others.texts[i]) continue;
+      const bool is_like = texts[i] && are_labels[i] == others.are_labels[i];
+      const bool is_better = is_like ? preferred : !texts[i] || are_labels[i];
+      if (!is_better) continue;
+      texts[i] = std::move(others.texts[i]);
+      are_labels[i] = others.are_labels[i];
+    }
+  }
 
   std::vector<std::optional<std::string>> texts;
   std::vector<bool> are_labels;
@@ -186,28 +203,32 @@ void take_names_of_go(const ByteSource& file, const elf::Layout& layout,
   if (!table) return;
   for (size_t i = 0; i < sorted_addresses.size(); ++i) {
     auto name = (*table)->name_at(sorted_addresses[i], StringTable::kMaxString_bytes);
-    if (name) names.texts[i] = shortened_utf8(*name, kMaxShown_bytes);
+    if (!name) continue;
+    names.texts[i] = without_middle(*name, kMaxShown_bytes);
+    names.are_labels[i] = false;
   }
+}
+
+// What stays in a stripped file.
+Names names_without_symtab(const ByteSource& file, const elf::Layout& layout,
+                           std::span<const LinkAddress> sorted_addresses) {
+  Names names = names_of_table(file, layout, layout.dynsym, sorted_addresses);
+  if (layout.gnu_debugdata) {
+    names.merge(names_of_debugdata(file, layout, sorted_addresses), true);
+  }
+  take_names_of_go(file, layout, sorted_addresses, names);
+  return names;
 }
 
 }  // namespace
 
 std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
                                                  std::span<const LinkAddress> sorted_addresses) {
-  if (layout.symtab) {
-    return names_of_table(file, layout, layout.symtab, sorted_addresses).texts;
+  Names names = names_of_table(file, layout, layout.symtab, sorted_addresses);
+  // A .symtab may hold a few symbols only (strip -K, ld --retain-symbols-file).
+  if (!layout.symtab || !names.are_all_functions()) {
+    names.merge(names_without_symtab(file, layout, sorted_addresses), false);
   }
-  Names names = names_of_table(file, layout, layout.dynsym, sorted_addresses);
-  if (layout.gnu_debugdata) {
-    Names stripped = names_of_debugdata(file, layout, sorted_addresses);
-    for (size_t i = 0; i < sorted_addresses.size(); ++i) {
-      // The next symbol, up to which a label reaches, may be in the other table.
-      const bool is_better =
-          stripped.texts[i] && (!stripped.are_labels[i] || !names.texts[i] || names.are_labels[i]);
-      if (is_better) names.texts[i] = std::move(stripped.texts[i]);
-    }
-  }
-  take_names_of_go(file, layout, sorted_addresses, names);
   return std::move(names.texts);
 }
 

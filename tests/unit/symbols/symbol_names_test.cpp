@@ -87,6 +87,22 @@ TEST_CASE("names that .dynsym has not are in MiniDebugInfo") {
   CHECK(names(image_with(PackedBytes(100)), {0x1004, 0x1104}) == Names{"-", "exported"});
 }
 
+TEST_CASE("what a .symtab of a few symbols has not is in .dynsym") {
+  SymbolTableBuilder kept, dynamic;
+  kept.add(function("kept", 0x1000, 0x10));
+  dynamic.add(function("alias_of_kept", 0x1000, 0x10));
+  dynamic.add(function("exported", 0x1100, 0x10));
+  ElfBuilder elf;
+  elf.section(
+      {.name = ".symtab", .type = SHT_SYMTAB, .contents = kept.symbols(), .link = ".strtab"});
+  elf.section({.name = ".strtab", .type = SHT_STRTAB, .contents = kept.strings()});
+  elf.section(
+      {.name = ".dynsym", .type = SHT_DYNSYM, .contents = dynamic.symbols(), .link = ".dynstr"});
+  elf.section({.name = ".dynstr", .type = SHT_STRTAB, .contents = dynamic.strings()});
+  elf.segment({.flags = PF_R | PF_X, .vaddr = 0x800, .file_bytes = 1, .memory_bytes = 0x1800});
+  CHECK(names(elf.build(), {0x1004, 0x1104, 0x1200}) == Names{"kept", "exported", "-"});
+}
+
 TEST_CASE("a label of MiniDebugInfo does not reach over a function of .dynsym") {
   const auto stripped = with_symbols(
       {{"label", 0x1000, 0, STT_NOTYPE, STB_LOCAL, 1}, function("hidden", 0x1200, 0x10)});
@@ -172,7 +188,17 @@ TEST_CASE("names_at shortens a long name") {
                                   function(std::string(5000, 'c'), 0x1020, 0x10)});
   const std::string dots = "\xe2\x80\xa6";
   CHECK(names(file, {0x1000, 0x1010, 0x1020}) ==
-        Names{std::string(300, 'a'), std::string(1021, 'b') + dots, std::string(1021, 'c') + dots});
+        Names{std::string(300, 'a'), std::string(253, 'b') + dots + std::string(768, 'b'),
+              std::string(253, 'c') + dots + std::string(768, 'c')});
+}
+
+TEST_CASE("methods of one class with a long name keep names of their own") {
+  const std::string of_class(2000, 'x');
+  const auto file = with_symbols(
+      {function(of_class + "::visit", 0x1000, 0x10), function(of_class + "::other", 0x1010, 0x10)});
+  const Names shown = names(file, {0x1000, 0x1010});
+  CHECK(shown[0].ends_with("::visit"));
+  CHECK(shown[1].ends_with("::other"));
 }
 
 TEST_CASE("names_at lets a symbol without size reach to the next symbol of .text") {

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
 
 namespace sentry_prof::formats {
@@ -45,6 +49,35 @@ class TimeSpan {
   uint64_t previous_ns_ = 0;
 };
 
+// Which paths were more than one file: replaced while perf recorded, or of several containers.
+// perf's list of build ids knows paths only.
+class MappedFiles {
+ public:
+  void add(const sampling::MapEvent& map) {
+    const bool has_room = files_.size() < kMaxPerfBuildIds &&
+                          paths_bytes_ + map.path.size() <= kMaxPerfBuildIdPaths_bytes;
+    if (map.inode == 0 || !has_room) return;
+    const File file{map.device_major, map.device_minor, map.inode};
+    const auto [known, is_new] = files_.try_emplace(std::string(map.path), file);
+    if (is_new) {
+      paths_bytes_ += map.path.size();
+    } else if (known->second != file) {
+      known->second = kSeveral;
+    }
+  }
+  bool is_several(const std::string& path) const {
+    const auto found = files_.find(path);
+    return found != files_.end() && found->second == kSeveral;
+  }
+
+ private:
+  using File = std::tuple<uint32_t, uint32_t, uint64_t>;
+  static constexpr File kSeveral{0, 0, 0};
+
+  std::map<std::string, File> files_;  // the file chooses the paths: no hash table
+  size_t paths_bytes_ = 0;
+};
+
 // The first reading: what pipes tell of the file between its records, and the limits of time.
 class Surveyor {
  public:
@@ -65,6 +98,19 @@ class Surveyor {
     survey.last_time_ns = times_.last_ns();
     return survey;
   }
+  // Leaves those of perf's build ids that can be of one file only.
+  void drop_doubtful_build_ids() {
+    std::map<std::string_view, const PerfBuildId*> first;
+    std::set<std::string, std::less<>> doubtful;
+    for (const PerfBuildId& entry : header_.build_ids) {
+      const auto known = first.try_emplace(entry.path, &entry).first;
+      const bool is_other = known->second->build_id != entry.build_id;
+      if (is_other || files_.is_several(entry.path)) doubtful.insert(entry.path);
+    }
+    std::erase_if(header_.build_ids,
+                  [&](const PerfBuildId& entry) { return doubtful.contains(entry.path); });
+  }
+
   // Of all events that the file tells of.
   Result<PerfEventTable> take_table() {
     complete_table();
@@ -86,6 +132,12 @@ class Surveyor {
     if (is_perf_time(time_ns)) times_.add(time_ns);
     const bool is_sample = type == PERF_RECORD_SAMPLE && event == table_.sampled_event();
     if (is_sample && survey_.main_pid == 0) survey_.main_pid = pid_of(event, record);
+    if (type == PERF_RECORD_MMAP2) on_mapping(event, record);
+  }
+
+  void on_mapping(size_t event, Bytes record) {
+    const auto decoded = sampling::decode_record(table_.layout_of(event), record);
+    if (const auto* map = std::get_if<sampling::MapEvent>(&decoded.event.body)) files_.add(*map);
   }
 
   uint32_t pid_of(size_t event, Bytes sample) const {
@@ -97,6 +149,7 @@ class Surveyor {
   PerfDataHeader& header_;
   PerfDataSurvey survey_;  // but for the times
   TimeSpan times_;
+  MappedFiles files_;
   PerfEventTable table_;
 };
 
@@ -110,6 +163,7 @@ Result<PerfData> PerfData::open(const ByteSource& file, uint64_t max_expanded_by
   const auto end =
       for_each_perf_record(file, range, [&](Bytes record) { surveyor.on_record(record); });
   if (!end) return tl::unexpected(end.error());
+  surveyor.drop_doubtful_build_ids();
   auto table = surveyor.take_table();
   if (!table) return tl::unexpected(table.error());
   PerfDataSurvey survey = surveyor.survey();

@@ -75,17 +75,17 @@ perf_event_attr to_attr(Bytes bytes) {
 
 void add_event(Bytes attr, Bytes ids, PerfDataHeader& header) {
   if (header.events.size() >= kMaxPerfEvents) return;
-  size_t id_count = ids.size() / sizeof(uint64_t);
-  for (const PerfEvent& other : header.events) id_count += other.ids.size();
-  if (id_count > kMaxPerfEventIds) return;
+  const size_t id_count = ids.size() / sizeof(uint64_t);
+  if (id_count > kMaxPerfEventIds - header.event_id_count) return;
   PerfEvent event;
   event.attr = to_attr(attr);
   event.name = fmt::format("{}:{:#x}", event.attr.type, event.attr.config);
-  event.ids.resize(ids.size() / sizeof(uint64_t));
+  event.ids.resize(id_count);
   if (!event.ids.empty()) {
     std::memcpy(event.ids.data(), ids.data(), event.ids.size() * sizeof(uint64_t));
   }
   header.events.push_back(std::move(event));
+  header.event_id_count += id_count;
 }
 
 // Each entry is an attr, of the size that the header says, and the section of its ids.

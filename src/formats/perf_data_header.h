@@ -46,6 +46,7 @@ struct PerfDataHeader {
   uint64_t data_offset = 0;
   uint64_t data_bytes = 0;
   std::vector<PerfEvent> events;
+  size_t event_id_count = 0;  // of all events
   std::vector<PerfBuildId> build_ids;
   size_t build_id_paths_bytes = 0;
   std::optional<PerfClock> clock;

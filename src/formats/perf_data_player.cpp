@@ -4,7 +4,7 @@
 #include "sampling/record_counter.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <map>
 #include <utility>
 
 namespace sentry_prof::formats {
@@ -141,7 +141,8 @@ class Player {
     }
   }
 
-  // perf's list has what the file was at the end of the recording.
+  // perf's list has what the file was at the end of the recording; of paths that were several files
+  // PerfData::open() has taken it away.
   void complete(sampling::MapEvent& map) const {
     if (map.build_id_size_bytes != 0) return;
     const auto found = build_ids_.find(map.path);
@@ -161,7 +162,8 @@ class Player {
   PerfDataFigures figures_;
   uint64_t lost_records_ = 0;  // of any kind, by PERF_RECORD_LOST
   uint64_t lost_samples_ = 0;  // by PERF_RECORD_LOST_SAMPLES
-  std::unordered_map<std::string_view, const PerfBuildId*> build_ids_;  // by path, of the header
+  // By path, of the header. The file chooses the paths: no hash table.
+  std::map<std::string_view, const PerfBuildId*> build_ids_;
 };
 
 }  // namespace

@@ -52,14 +52,18 @@ std::string refusal(const ByteSource& file) {
   return data.error().message;
 }
 
-std::vector<std::byte> mapping(uint32_t pid, uint64_t time_ns, std::string_view path) {
+std::vector<std::byte> mapping(uint32_t pid, uint64_t time_ns, std::string_view path,
+                               uint64_t inode = 7) {
   return RecordBuilder(PERF_RECORD_MMAP2)
       .u32(pid)
       .u32(pid)
       .u64(0x1000)
       .u64(0x1000)
       .u64(0)
-      .zeros(24)
+      .u32(8)  // of the device
+      .u32(1)
+      .u64(inode)
+      .u64(0)
       .u32(5)
       .u32(2)
       .string(path)
@@ -176,6 +180,33 @@ TEST_CASE("a pipe's events, features and build ids stand in records") {
   CHECK(played.sink.maps[0].build_id_size_bytes == 8);
   CHECK(played.sink.maps[0].build_id[7] == std::byte{8});
   CHECK(played.figures.skipped.empty());
+}
+
+TEST_CASE("of a path that was several files no build id is taken") {
+  std::vector<std::byte> file = bytes_of("PERFILE2");
+  append_number<uint64_t>(file, 16);
+  const perf_event_attr attr = stack_attr();
+  append(file,
+         RecordBuilder(64).raw({reinterpret_cast<const char*>(&attr), sizeof attr}).u64(5).build());
+  append(file, stack_sample(5, 1, 300));
+  const auto add_id = [&](std::string_view path, uint64_t id) {
+    RecordBuilder record(67, PERF_RECORD_MISC_USER | (1u << 15));
+    append(file, record.u32(1).u64(id).zeros(12).u8(8).zeros(3).string(path).build());
+  };
+  add_id("/replaced", 1);
+  add_id("/in two containers", 2);
+  add_id("/in two containers", 3);
+  add_id("/twice", 4);
+  add_id("/twice", 4);
+  append(file, mapping(1, 201, "/replaced"));
+  append(file, mapping(2, 202, "/replaced", 8));
+  append(file, mapping(3, 203, "/in two containers"));
+  append(file, mapping(4, 204, "/twice"));
+  append(file, mapping(5, 205, "/twice"));
+  const Played played = play(MemoryByteSource(file));
+  std::vector<uint8_t> sizes;
+  for (const auto& map : played.sink.maps) sizes.push_back(map.build_id_size_bytes);
+  CHECK(sizes == std::vector<uint8_t>{0, 0, 0, 8, 8});
 }
 
 TEST_CASE("a pipe may tell of an event between any two records") {

@@ -36,13 +36,15 @@ uint64_t possible_page_bytes(const Layout& layout, uint64_t begin, uint64_t size
 
 // More is better. Only a segment that holds the mapping's first byte counts: mprotect and munmap
 // cut pieces off a mapping, and the dynamic linker first maps the whole library from the first
-// segment's offset, far beyond that segment's end.
-using Fitness = std::tuple<bool, bool, bool>;
+// segment's offset, far beyond that segment's end. Last, of two executable segments in one page: a
+// program that is not position-independent runs where it was linked.
+using Fitness = std::tuple<bool, bool, bool, bool>;
 
 Fitness fitness_of(const Segment& segment, FileRange range, uint64_t file_offset,
-                   uint64_t size_bytes) {
+                   uint64_t size_bytes, bool is_where_linked) {
   const FileRange tight = mapped_range(segment, kSmallestPage_bytes);
-  return {segment.is_executable, size_bytes <= range.end - file_offset, tight.holds(file_offset)};
+  return {segment.is_executable, size_bytes <= range.end - file_offset, tight.holds(file_offset),
+          is_where_linked};
 }
 
 }  // namespace
@@ -58,7 +60,8 @@ std::optional<LoadBias> bias_of_mapping(const Layout& layout, RuntimeAddress beg
     const LoadBias bias{begin.value - file_offset + segment.file_offset - segment.vaddr.value};
     // Whole pages are mapped: an address and its file offset agree in the bits below the page size.
     if (bias.value % kSmallestPage_bytes != 0) continue;
-    const Fitness fitness = fitness_of(segment, range, file_offset, size_bytes);
+    const bool is_where_linked = layout.type == ET_EXEC && bias.value == 0;
+    const Fitness fitness = fitness_of(segment, range, file_offset, size_bytes, is_where_linked);
     if (!best || fitness > best_fitness) {
       best = bias;
       best_fitness = fitness;

@@ -49,7 +49,7 @@ CallSite CallSites::before(const Module& module, const CodeSource* code, uint64_
   if (code == nullptr) return {};
   if (module.image == kNoImage) return read_site(module, *code, runtime_pc, work);
   const uint64_t key = RuleCache::key_of(module.image, to_link({runtime_pc}, module.bias));
-  if (key == RuleCache::kNoKey) return {};
+  if (key == RuleCache::kNoKey) return read_site(module, *code, runtime_pc, work);
   Place& place = places_[RuleCache::spread(key) >> kIndexShift];
   if (place.key != key) place = {key, read_site(module, *code, runtime_pc, work)};
   return place.site;

@@ -276,6 +276,24 @@ TEST_CASE("bias_of_mapping prefers the executable one of segments that share a p
   CHECK(bias(layout, kBase + 0x1000, 0x1000, 0) == kBase);
 }
 
+TEST_CASE("bias_of_mapping knows where a program runs two of whose code segments share a page") {
+  const std::vector<ElfSegment> segments = {
+      {.flags = PF_R | PF_X,
+       .file_offset = 0x1000,
+       .vaddr = 0x401000,
+       .file_bytes = 0x69,
+       .memory_bytes = 0x69},
+      {.flags = PF_R | PF_X,
+       .file_offset = 0x1069,
+       .vaddr = 0x402069,
+       .file_bytes = 0x32,
+       .memory_bytes = 0x32},
+  };
+  const Layout layout = loaded_as(segments, {.type = ET_EXEC});
+  CHECK(bias(layout, 0x401000, 0x1000, 0x1000) == 0);
+  CHECK(bias(layout, 0x402000, 0x1000, 0x1000) == 0);
+}
+
 TEST_CASE("bias_of_mapping knows that pages may be of 64 KiB except on x86") {
   const std::vector<ElfSegment> segments = {
       {.file_offset = 0, .vaddr = 0, .file_bytes = 0x12340, .memory_bytes = 0x12340},

@@ -46,6 +46,15 @@ TEST_CASE("what is no call is none") {
   CHECK(kind_before({0xff, 0x14}) == CallKind::None);              // cut off before its SIB
 }
 
+TEST_CASE("code at addresses that have no key is read each time") {
+  FakeCode code;
+  code.put_call(0x3000001050, 0x3000001200);
+  const Module module{{0x3000001000}, {0x3000002000}, {0}, 1, nullptr, &code};
+  CallSites sites;
+  uint32_t work = 0;
+  CHECK(sites.before(module, &code, 0x3000001050, work) == CallSite{CallKind::Direct, 0x1b0});
+}
+
 TEST_CASE("the code before an address is read once") {
   FakeCode code;
   code.put_call(0x1050, 0x1200);

@@ -2,11 +2,13 @@
 
 #include "os/errors.h"
 #include "os/file.h"
+#include "os/privileges.h"
 #include "os/process.h"
 
 #include <cerrno>
 #include <charconv>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <sys/syscall.h>
@@ -25,6 +27,13 @@ std::optional<int> read_number(const std::string& path) {
   return error == std::errc() ? std::optional(value) : std::nullopt;
 }
 
+// What to do at levels that only patched kernels know. Debian's and Ubuntu's ask for CAP_SYS_ADMIN
+// there, where the kernel itself is content with CAP_PERFMON.
+std::string_view advice_at_high_level() {
+  if (os::has_capability(os::kCapPerfmon)) return "CAP_PERFMON is not enough at this level";
+  return ::geteuid() == 0 ? "Add CAP_SYS_ADMIN to the container" : "Run as root";
+}
+
 Error permission_error(int error_number) {
   const auto paranoid = read_number("/proc/sys/kernel/perf_event_paranoid");
   const std::string level = paranoid ? std::to_string(*paranoid) : "not readable";
@@ -35,7 +44,7 @@ Error permission_error(int error_number) {
         ErrorCode::PermissionDenied,
         fmt::format("perf_event_open: permission denied (kernel.perf_event_paranoid is {}). {}, "
                     "or: sysctl kernel.perf_event_paranoid=2",
-                    level, ::geteuid() == 0 ? "Add CAP_PERFMON to the container" : "Run as root")};
+                    level, advice_at_high_level())};
   }
   return {
       ErrorCode::PermissionDenied,

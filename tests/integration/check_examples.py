@@ -134,11 +134,22 @@ def check_shell_line(line, expected, where):
 def check_systemd_unit():
     path = root / "packaging" / "systemd" / "sentry-prof@.service"
     text = path.read_text().replace("\\\n", "")
-    command = re.search(r"^ExecStart=(.*)$", text, re.M).group(1).replace("%i", "shop")
-    check("${" not in command, f"{path.name}: systemd expands ${{...}} by itself")
-    shell, option, line = shlex.split(command)
-    check((shell, option) == ("/bin/sh", "-c"), f"{path.name}: {shell} {option}")
+    def line_of(directive):
+        command = re.search(rf"^{directive}=\+?(.*)$", text, re.M).group(1).replace("%i", "shop")
+        check("${" not in command, f"{path.name}: systemd expands ${{...}} by itself")
+        shell, option, line = shlex.split(command)
+        check((shell, option) == ("/bin/sh", "-c"), f"{path.name}: {shell} {option}")
+        return line
+
     environment["STATE_DIRECTORY"] = "/var/lib/sentry-prof/shop"
+    environment["RUNTIME_DIRECTORY"] = str(work / "runtime")
+    (work / "runtime").mkdir()
+    line = line_of("ExecStart")
+    (work / "runtime" / "cgroup").write_text("\n")  # as of a service that does not run
+    result = run(["/bin/sh", "-c", line])
+    check((result.returncode, result.stderr) == (1, "shop.service has no processes\n"), f"{path.name}: {result}")
+    result = run(["/bin/sh", "-c", line_of("ExecStartPre")])
+    check(result.returncode == 0, f"{path.name}: {result.stderr}")
     check_shell_line(line, {"pid": "12,34", "upload": "true", "spool": "/var/lib/sentry-prof/shop", "transaction": "shop"}, path.name)
     # The names of directives, where systemd is there to know them. The man pages and the service are not installed here.
     (work / "shop.service").write_text("[Service]\nExecStart=/bin/true\n")

@@ -136,6 +136,11 @@ Result<std::vector<std::string>> arguments_of_config(const std::string& path,
                   fmt::format("--config {}: there is no option '{}' for {}", path, item.name,
                               subcommand.get_name()));
     }
+    // The command line wins, also where it has the DSN in the other way.
+    const bool is_dsn = item.name == "dsn" || item.name == "dsn-file";
+    const bool has_dsn =
+        !result_of(subcommand, "--dsn").empty() || !result_of(subcommand, "--dsn-file").empty();
+    if (is_dsn && has_dsn) continue;
     if (option->count() == 0) arguments.push_back("--" + item.name + "=" + join(item.inputs));
   }
   return arguments;

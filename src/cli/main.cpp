@@ -135,9 +135,33 @@ CLI::App& add_subcommand(CLI::App& app, const char* name, const char* descriptio
   return *subcommand;
 }
 
+// `--release=$UNSET`: CLI11 (2.1 to 2.4) takes the next argument for the value where there is none
+// behind the "=".
+std::vector<std::string> with_empty_values_apart(const CLI::App& app,
+                                                 std::vector<std::string> arguments) {
+  const auto named = app.get_subcommands([&](const CLI::App* one) {
+    return !arguments.empty() && one->get_name() == arguments.front();
+  });
+  std::vector<std::string> result;
+  for (std::string& argument : arguments) {
+    const bool has_no_value =
+        argument.starts_with("--") && argument.find('=') + 1 == argument.size();
+    const CLI::Option* option =
+        has_no_value && !named.empty()
+            ? named.front()->get_option_no_throw(argument.substr(0, argument.size() - 1))
+            : nullptr;
+    const bool takes_value = option != nullptr && option->get_expected_max() > 0;
+    if (takes_value) argument.pop_back();
+    result.push_back(std::move(argument));
+    if (takes_value) result.emplace_back();
+  }
+  return result;
+}
+
 // Nothing if the program is to go on.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
   const std::string first = arguments.empty() ? "" : arguments.front();
+  arguments = with_empty_values_apart(app, std::move(arguments));
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes its arguments from the back
   try {
     app.parse(std::move(arguments));

@@ -213,6 +213,43 @@ TEST_CASE("A DSN that was given to the wrong option is masked, and no file is no
   CHECK(contains(shown.standard_output, "dsn                *** (--dsn-file: "));
 }
 
+TEST_CASE("An empty value behind an = is a value, on the command line and in a file", "[upload]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/c.toml") << "spool = \"\"\n";
+  const auto shown =
+      run_sentry_prof({"upload", "--compress=", "--config", "c.toml", "--print-config"}, directory);
+  CHECK(shown.status() == 2);  // of --compress: '' is no compression, --config is
+  CHECK(contains(shown.standard_error, "--compress"));
+  const auto accepted =
+      run_sentry_prof({"upload", "--dsn-file=", "--config", "c.toml", "--print-config"}, directory);
+  CHECK(accepted.status() == 0);
+  CHECK(contains(accepted.standard_output, "# c.toml"));
+}
+
+TEST_CASE("A DSN file on the command line beats the DSN of the config file", "[upload]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/c.toml") << "dsn = \"https://key@config.example/1\"\n";
+  std::ofstream(directory.path() + "/key") << "https://key@line.example/2\n";
+  const auto shown = run_sentry_prof(
+      {"upload", "--config", "c.toml", "--dsn-file", "key", "--print-config"}, directory);
+  CHECK(contains(shown.standard_output, "https://***@line.example/2"));
+}
+
+TEST_CASE("An envelope that a disk has damaged is told by the exit code", "[upload]") {
+  const SentryServer server("[503]");
+  const TemporaryDirectory directory;
+  std::vector<std::string> send = {"upload",        "--dsn", server.dsn(kKey), "--spool", "spool",
+                                   "--max-retries", "0",     golden("v2")};
+  CHECK(run_sentry_prof(send, directory).status() == 6);
+  for (const auto& entry : std::filesystem::directory_iterator(directory.path() + "/spool")) {
+    if (entry.path().extension() == ".envelope") std::ofstream(entry.path()) << "x";
+  }
+  send.pop_back();
+  const auto damaged = run_sentry_prof(send, directory);
+  CHECK(damaged.status() == 7);
+  CHECK(contains(damaged.standard_error, "1 damaged, set aside"));
+}
+
 TEST_CASE("With a spool nothing is lost while the server is away", "[upload]") {
   // Two envelopes, two runs: each failure is taken for the envelope's, until another one fails,
   // too.

@@ -78,8 +78,8 @@ std::string span_id_from(std::string_view id) {
 
 std::string transaction_of(const PayloadFacts& facts, const EnvelopeOptions& options) {
   TransactionEvent transaction;
-  transaction.event_id = facts.transaction_id;
-  transaction.trace_id = facts.trace_id;
+  transaction.event_id = plain_id(facts.transaction_id);
+  transaction.trace_id = plain_id(facts.trace_id);
   transaction.span_id = span_id_from(facts.transaction_id);
   transaction.name = facts.transaction_name;
   transaction.platform = facts.platform;
@@ -99,7 +99,7 @@ std::string envelope_of(std::string_view payload, const PayloadFacts& facts,
   const size_t length_bytes = payload_size(payload, facts, options);
   std::string out;
   out.reserve(length_bytes + transaction.size() + facts.platform.size() + kHeaderRoom_bytes);
-  append_envelope_header(out, facts.transaction_id);
+  append_envelope_header(out, plain_id(facts.transaction_id));
   append_item_header(out, "transaction", transaction.size(), "");
   out.append(transaction).append("\n");
   append_item_header(out, "profile", length_bytes, "");
@@ -173,7 +173,7 @@ Result<std::string> transaction_envelope(std::string_view transaction) {
   const auto event_id = event_id_of(transaction);
   if (!event_id) return tl::unexpected(event_id.error());
   std::string out;
-  append_envelope_header(out, *event_id);
+  append_envelope_header(out, plain_id(*event_id));
   append_item_header(out, "transaction", transaction.size(), "");
   return out.append(transaction).append("\n");
 }

@@ -232,12 +232,12 @@ CurlFacts CurlClient::Impl::facts(CURLcode code) const {
 // before the server had the whole body is not believed.
 HttpResult CurlClient::Impl::result(CURLcode code, const HttpRequest& request,
                                     const ReplyReader& reader) const {
-  if (code == CURLE_ABORTED_BY_CALLBACK) {
-    return tl::unexpected(HttpFailure{HttpFailureKind::Cancelled, "interrupted."});
-  }
   const bool is_success = reader.reply().status / 100 == 2;
   const bool has_answer = reader.has_whole_head() && (!is_success || has_sent_all(request));
   if (has_answer) return reader.reply();
+  if (code == CURLE_ABORTED_BY_CALLBACK) {
+    return tl::unexpected(HttpFailure{HttpFailureKind::Cancelled, "interrupted."});
+  }
   if (code != CURLE_OK) return tl::unexpected(failure_of(facts(code)));
   // To libcurl a head without an end is an answer, too.
   return tl::unexpected(HttpFailure{HttpFailureKind::ConnectionLost, "its answer was cut off."});

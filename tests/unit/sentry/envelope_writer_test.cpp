@@ -72,6 +72,21 @@ TEST_CASE("A V1 profile comes with its transaction", "[envelope]") {
           "\n{\"type\":\"profile\",\"length\":" + std::to_string(kV1.size()) + "}\n" + kV1 + "\n");
 }
 
+TEST_CASE("Ids of a transaction that we make are 32 hex digits, however the profile spells them",
+          "[envelope]") {
+  std::string profile = kV1;
+  const auto respell = [&](const std::string& from, const std::string& to) {
+    profile.replace(profile.find(from), from.size(), to);
+  };
+  respell("22222222222222222222222222222223", "{22222222-2222-2222-2222-222222222223}");
+  respell("33333333333333333333333333333333", "33333333-3333-3333-3333-333333333333");
+  const std::string envelope = profile_envelope(profile, facts_of(profile), options());
+  CHECK(envelope.starts_with("{\"event_id\":\"22222222222222222222222222222223\"}\n"));
+  const std::string transaction = envelope.substr(0, envelope.find("\"type\":\"profile\""));
+  CHECK(transaction.find("\"trace_id\":\"33333333333333333333333333333333\"") != transaction.npos);
+  CHECK(transaction.find('-') == transaction.find("sentry-prof") + 6);
+}
+
 TEST_CASE("The older list of transactions serves, too", "[envelope]") {
   const PayloadFacts facts = facts_of(
       R"({"transactions":[{"id":"a","name":"b","trace_id":"c"},{"id":"x","name":"y","trace_id":"z"}],)"
@@ -89,9 +104,8 @@ TEST_CASE("A transaction of the caller's goes as it is, if it belongs to the pro
   REQUIRE(envelope);
   CHECK(envelope->find("\"length\":" + std::to_string(own.size()) + "}\n" + own + "\n") !=
         std::string::npos);
-  for (const char* wrong :
-       {"", "[]", "{", R"({"event_id":"4"})", "{}", R"({"event_id":1})",
-        R"({"event_id":"22222222222222222222222222222223","type":"error"})"}) {
+  for (const char* wrong : {"", "[]", "{", R"({"event_id":"4"})", "{}", R"({"event_id":1})",
+                            R"({"event_id":"22222222222222222222222222222223","type":"error"})"}) {
     INFO(wrong);
     const auto refused = profile_envelope_with(kV1, facts, wrong, options());
     REQUIRE_FALSE(refused);

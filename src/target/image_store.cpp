@@ -12,8 +12,8 @@ namespace sentry_prof::target {
 
 namespace {
 
-// A process that ended before its records were read hides its file; the next one that maps it may
-// live longer. A file that cannot be opened this often will not be.
+// A file that cannot be opened may be by the next process that maps it (its user may, its root
+// directory has it). One that cannot this often will not be.
 constexpr uint8_t kMaxOpenAttempts = 8;
 
 std::string build_id_key(const MappingFacts& mapping) {
@@ -160,8 +160,14 @@ Result<ImageStore::IdentifiedFile> ImageStore::identify(
   auto layout = elf::read_layout(**file);
   elf::Identity identity = layout ? elf::read_identity(**file, *layout) : elf::Identity();
   if ((*file)->was_silent()) return fail(ErrorCode::Io, "its file system does not answer");
-  if (!layout) return tl::unexpected(std::move(layout.error()));
-  if (!mapping.build_id.empty() && !is_same_build_id(mapping.build_id, identity.build_id)) {
+  // What has a build id is an ELF file: another one lies in its place.
+  const bool has_build_id = !mapping.build_id.empty();
+  const bool is_no_elf_file =
+      !layout && has_build_id && layout.error().code == ErrorCode::Malformed;
+  if (!layout && !is_no_elf_file) return tl::unexpected(std::move(layout.error()));
+  const bool is_other_build =
+      layout && has_build_id && !is_same_build_id(mapping.build_id, identity.build_id);
+  if (is_no_elf_file || is_other_build) {
     return fail(ErrorCode::Gone, "the file was replaced since it was mapped");
   }
   return IdentifiedFile{std::move(*file), std::move(*layout), std::move(identity)};
@@ -229,10 +235,13 @@ Result<std::shared_ptr<const ByteSource>> ImageStore::find_debug_file(const Mapp
 
 ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Error& error,
                                            Known previous) {
-  // Who did not answer may do so at any time.
+  // Who did not answer may do so at any time. That a process has ended, or that it had another
+  // file, says nothing of the next one.
   const bool is_unanswered = error.code == ErrorCode::Io;
-  const auto attempts =
-      is_unanswered ? uint8_t{1} : static_cast<uint8_t>(previous.failed_attempts + 1);
+  const bool is_of_this_process = error.code == ErrorCode::Gone;
+  const auto attempts = is_unanswered || is_of_this_process
+                            ? uint8_t{1}
+                            : static_cast<uint8_t>(previous.failed_attempts + 1);
   Known known{.image = previous.image,
               .failed_attempts = attempts >= kMaxOpenAttempts ? uint8_t{0} : attempts};
   // JIT code in a memory file is no image.

@@ -51,7 +51,11 @@ template <typename Facts>
 Result<Facts> read_facts(int pid, std::string_view file,
                          std::optional<Facts> (*parse)(std::string_view)) {
   const auto text = os::read_small_file(proc_path(pid, file));
-  if (!text) return tl::unexpected(no_such_process(pid));
+  if (!text) {
+    const bool is_gone =
+        text.error().code == ErrorCode::NotFound || text.error().code == ErrorCode::Gone;
+    return tl::unexpected(is_gone ? no_such_process(pid) : text.error());
+  }
   if (auto facts = parse(*text)) return *facts;
   return fail(ErrorCode::Malformed, proc_path(pid, file) + ": not in the expected form");
 }

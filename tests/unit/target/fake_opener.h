@@ -23,6 +23,7 @@ class FakeOpener final : public target::ImageOpener {
   }
   Result<std::shared_ptr<const ByteSource>> open_by_path(
       const target::MappingFacts& mapping) override {
+    if (ended.contains(mapping.pid)) return fail(ErrorCode::Gone, "its process ended");
     if (silent.contains(mapping.path)) return fail(ErrorCode::Io, "does not answer");
     const auto found = files.find(mapping.path);
     if (found == files.end()) return fail(ErrorCode::NotFound, "no such file");
@@ -35,6 +36,7 @@ class FakeOpener final : public target::ImageOpener {
   std::map<std::string, std::vector<std::byte>> files;
   std::map<uint64_t, std::vector<std::byte>> files_in_place;  // by address, whatever their names
   std::set<std::string> silent;                               // paths of which nobody answers
+  std::set<uint32_t> ended;                                   // processes
   std::set<std::string> literal_names;
   std::vector<std::string> opened;
 };

@@ -202,6 +202,28 @@ TEST_CASE("ImageStore tries again to open a file, but not for ever") {
   }
 }
 
+TEST_CASE(
+    "ImageStore opens a file for a process that lives, however many ended before they could") {
+  FakeOpener opener;
+  opener.files["/app"] = make_library(build_id_of(1));
+  ImageStore images(opener);
+  target::MappingFacts mapping = code_of("/app", 0x1000'0000, 0, build_id_of(1));
+  opener.ended = {mapping.pid};
+  for (int i = 0; i < 100; ++i) CHECK(images.module_for(mapping).cfi == nullptr);
+  mapping.pid += 1;
+  CHECK(images.module_for(mapping).cfi != nullptr);
+}
+
+TEST_CASE("ImageStore looks for a program by name where a file that is no ELF lies in its place") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  opener.files_in_place[0x1000'0000] = std::vector<std::byte>(5000, std::byte{'x'});
+  ImageStore images(opener);
+  const Module module = images.module_for(code_of("/lib/a.so", 0x1000'0000, 0, build_id_of(1)));
+  CHECK(module.cfi != nullptr);
+  CHECK(images.problems().empty());
+}
+
 TEST_CASE("ImageStore tries again to open a file that nobody gave, until somebody does") {
   FakeOpener opener;
   opener.files["/far/a.so"] = make_library(build_id_of(1));

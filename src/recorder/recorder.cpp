@@ -2,6 +2,7 @@
 
 #include "os/clock.h"
 #include "os/errors.h"
+#include "os/limits.h"
 #include "os/priority.h"
 #include "os/privileges.h"
 #include "os/process.h"
@@ -142,6 +143,7 @@ Recorder::Recorder(RecorderOptions options, sampling::Sampler& sampler,
       show_progress_(std::move(show_progress)) {}
 
 Result<RunResult> Recorder::attach(std::span<const int> pids) {
+  os::raise_open_file_limit(0);  // each process is held by a descriptor
   auto run = prepare();
   if (!run) return tl::unexpected(run.error());
   const auto living = hold_living(pids, **run);

@@ -139,7 +139,10 @@ Error target_permission_error(int error_number, pid_t pid) {
 }  // namespace
 
 os::Fd open_event(const perf_event_attr& attr, pid_t tid, int cpu) {
-  const long fd = ::syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+  long fd = -1;
+  do {  // it waits, and can be interrupted, while the target is within exec
+    fd = ::syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+  } while (fd < 0 && errno == EINTR);
   return os::Fd(static_cast<int>(fd));
 }
 

@@ -82,6 +82,7 @@ unwind::Module ImageStore::module_for(const MappingFacts& mapping) {
     note_problem(mapping.path, "mapped in a way that its program headers do not describe");
     return module;
   }
+  newest_pid_[known.image] = mapping.pid;
   module.image = known.image;
   module.bias = *bias;
   module.cfi = &image;
@@ -187,8 +188,12 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
   const unwind::ImageId id = next_id_++;
   DebugCfi::FindDebugFile find_debug_file;
   if (file.identity.build_id.size() > 1 && kind_of_mapping(mapping.path) == MappingKind::File) {
-    MappingFacts debug_file = debug_file_of(mapping, file.identity);
-    find_debug_file = [this, debug_file] { return this->find_debug_file(debug_file); };
+    find_debug_file = [this, id, debug_file = debug_file_of(mapping, file.identity)]() mutable {
+      if (const auto newest = newest_pid_.find(id); newest != newest_pid_.end()) {
+        debug_file.pid = newest->second;
+      }
+      return this->find_debug_file(debug_file);
+    };
   }
   images_.emplace(
       id, std::make_shared<LoadedImage>(id, display_path(mapping), std::move(file.bytes),

@@ -222,6 +222,8 @@ class ImageStore {
   KnownFiles by_build_id_;
   KnownFiles by_file_;
   std::map<std::string, unwind::ImageId> by_content_;  // those with a build id, by content_key()
+  // Of an image's mappings: who mapped it first may have ended when its debug file is looked for.
+  std::unordered_map<unwind::ImageId, uint32_t> newest_pid_;
   std::vector<std::string> problems_;
   std::unordered_set<std::string> noted_problems_;
   std::unordered_set<unwind::ImageId> unanswered_;  // of those known by name

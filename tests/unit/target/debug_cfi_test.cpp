@@ -74,6 +74,20 @@ TEST_CASE("a debug file of the same build id gives the rows that the image has n
   CHECK(world.images.problems().empty());
 }
 
+TEST_CASE("a debug file is looked for in the process that mapped the image last") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  opener.files[kDebugFile] = make_library(build_id_of(1), debug_frame());
+  ImageStore images(opener);
+  target::MappingFacts mapping = code_of("/lib/a.so", 0x1000'0000);
+  images.module_for(mapping);
+  opener.ended = {mapping.pid};
+  mapping.pid += 1;
+  const auto image = images.image(images.module_for(mapping).image);
+  unwind::Row row;
+  CHECK(image->row_at(kFunction, row) == RowStatus::Found);
+}
+
 TEST_CASE("a debug file of another build is not used, and told") {
   OneImage world(make_library(build_id_of(1)));
   world.opener.files[kDebugFile] = make_library(build_id_of(2), debug_frame());

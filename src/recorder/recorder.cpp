@@ -315,9 +315,10 @@ void Recorder::follow_wall_clock(Recording& recording, uint64_t time_ns) {
 }
 
 StopReason Recorder::loop(Recording& recording, const Run& run) {
-  const uint64_t deadline_ns = options_.duration_s
-                                   ? begin_ns_ + static_cast<uint64_t>(*options_.duration_s * 1e9)
-                                   : UINT64_MAX;
+  // From here on, where all threads are attached: of thousands that takes a while.
+  const uint64_t deadline_ns =
+      options_.duration_s ? os::monotonic_ns() + static_cast<uint64_t>(*options_.duration_s * 1e9)
+                          : UINT64_MAX;
   PollPace pace(begin_ns_);
   for (;;) {
     wait_for_events(run, deadline_ns, pace.interval_ns());

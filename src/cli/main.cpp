@@ -135,7 +135,7 @@ CLI::App& add_subcommand(CLI::App& app, const char* name, const char* descriptio
   return *subcommand;
 }
 
-// `--release=$UNSET`: CLI11 (2.1 to 2.4) takes the next argument for the value where there is none
+// `--release=$UNSET`: CLI11 (2.1.2) takes the next argument for the value where there is none
 // behind the "=".
 std::vector<std::string> with_empty_values_apart(const CLI::App& app,
                                                  std::vector<std::string> arguments) {

@@ -30,7 +30,8 @@ std::optional<int> read_number(const std::string& path) {
 // What to do at levels that only patched kernels know. Debian's and Ubuntu's ask for CAP_SYS_ADMIN
 // there, where the kernel itself is content with CAP_PERFMON.
 std::string_view advice_at_high_level() {
-  if (os::has_capability(os::kCapPerfmon)) return "CAP_PERFMON is not enough at this level";
+  if (os::has_capability(os::kCapPerfmon))
+    return "CAP_PERFMON is not enough at this level: add CAP_SYS_ADMIN";
   return ::geteuid() == 0 ? "Add CAP_SYS_ADMIN to the container" : "Run as root";
 }
 

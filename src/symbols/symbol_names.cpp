@@ -149,13 +149,12 @@ struct Names {
     return std::ranges::all_of(texts, [](const auto& text) { return text.has_value(); }) &&
            std::ranges::none_of(are_labels, [](bool is_label) { return is_label; });
   }
-  // Of two tables: the next symbol, up to which a label reaches, may be in the other one. Of what
-  // both name alike, `others` are taken only if they are `preferred`.
-  void merge(Names others, bool preferred) {
+  // What a table of less preference knows better. The next symbol, up to which a label reaches, may
+  // be in the other table.
+  void merge(Names others) {
     for (size_t i = 0; i < texts.size(); ++i) {
-      if (!others.texts[i]) continue;
-      const bool is_like = texts[i] && are_labels[i] == others.are_labels[i];
-      const bool is_better = is_like ? preferred : !texts[i] || are_labels[i];
+      const bool is_better =
+          others.texts[i] && (!texts[i] || (are_labels[i] && !others.are_labels[i]));
       if (!is_better) continue;
       texts[i] = std::move(others.texts[i]);
       are_labels[i] = others.are_labels[i];
@@ -188,35 +187,26 @@ Names names_of_table(const ByteSource& file, const elf::Layout& layout,
 // The symbols that were stripped and that .dynsym does not have.
 Names names_of_debugdata(const ByteSource& file, const elf::Layout& layout,
                          std::span<const LinkAddress> sorted_addresses) {
+  const Names none(sorted_addresses.size());
+  if (!layout.gnu_debugdata) return none;
   elf::Expansion expansion{kMaxDebugdata_bytes};
   const auto inner = elf::unpack_debugdata(file, layout, expansion);
-  if (!inner) return Names(sorted_addresses.size());
+  if (!inner) return none;
   const auto inner_layout = elf::read_layout(**inner);
-  if (!inner_layout) return Names(sorted_addresses.size());
+  if (!inner_layout) return none;
   return names_of_table(**inner, layout, inner_layout->symtab, sorted_addresses);
 }
 
 // Go's runtime knows its functions' names also where there is no symbol table.
-void take_names_of_go(const ByteSource& file, const elf::Layout& layout,
-                      std::span<const LinkAddress> sorted_addresses, Names& names) {
+Names names_of_go(const ByteSource& file, const elf::Layout& layout,
+                  std::span<const LinkAddress> sorted_addresses) {
+  Names names(sorted_addresses.size());
   const auto table = elf::GoFunctionTable::open(file, layout, kMaxGoFunctions_bytes);
-  if (!table) return;
+  if (!table) return names;
   for (size_t i = 0; i < sorted_addresses.size(); ++i) {
     auto name = (*table)->name_at(sorted_addresses[i], StringTable::kMaxString_bytes);
-    if (!name) continue;
-    names.texts[i] = without_middle(*name, kMaxShown_bytes);
-    names.are_labels[i] = false;
+    if (name) names.texts[i] = without_middle(*name, kMaxShown_bytes);
   }
-}
-
-// What stays in a stripped file.
-Names names_without_symtab(const ByteSource& file, const elf::Layout& layout,
-                           std::span<const LinkAddress> sorted_addresses) {
-  Names names = names_of_table(file, layout, layout.dynsym, sorted_addresses);
-  if (layout.gnu_debugdata) {
-    names.merge(names_of_debugdata(file, layout, sorted_addresses), true);
-  }
-  take_names_of_go(file, layout, sorted_addresses, names);
   return names;
 }
 
@@ -226,8 +216,10 @@ std::vector<std::optional<std::string>> names_at(const ByteSource& file, const e
                                                  std::span<const LinkAddress> sorted_addresses) {
   Names names = names_of_table(file, layout, layout.symtab, sorted_addresses);
   // A .symtab may hold a few symbols only (strip -K, ld --retain-symbols-file).
-  if (!layout.symtab || !names.are_all_functions()) {
-    names.merge(names_without_symtab(file, layout, sorted_addresses), false);
+  if (!names.are_all_functions()) {
+    names.merge(names_of_go(file, layout, sorted_addresses));
+    names.merge(names_of_debugdata(file, layout, sorted_addresses));
+    names.merge(names_of_table(file, layout, layout.dynsym, sorted_addresses));
   }
   return std::move(names.texts);
 }

@@ -107,7 +107,7 @@ bool ImageStore::is_outdated(unwind::ImageId id, bool has_build_id) const {
 
 ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
   const bool has_build_id = !mapping.build_id.empty();
-  KnownFiles& known_files = has_build_id ? by_build_id_ : by_file_;
+  KnownFiles& known_files = has_build_id ? by_build_id_and_path_ : by_file_;
   const std::string key = has_build_id ? build_id_key(mapping) : file_key(mapping);
   const auto found = known_files.find(key);
   const bool is_known = found != known_files.end();
@@ -145,9 +145,9 @@ ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known pre
     file = identify(mapping, opener_.open_by_path(mapping));
   }
   if (file) return add_file(mapping, std::move(*file));
-  // The process may have ended; the same program was mapped under another name before.
+  // Most likely the same program under another name, until this one's file can be opened.
   const unwind::ImageId other = image_of_build_id(mapping.build_id);
-  if (other != unwind::kNoImage) return {.image = other};
+  if (other != unwind::kNoImage) return {.image = other, .failed_attempts = 1};
   const Known known = without_file(mapping, file.error(), previous);
   const bool is_no_elf_file =
       file.error().code == ErrorCode::Malformed || file.error().code == ErrorCode::Unsupported;
@@ -161,22 +161,19 @@ Result<ImageStore::IdentifiedFile> ImageStore::identify(
   auto layout = elf::read_layout(**file);
   elf::Identity identity = layout ? elf::read_identity(**file, *layout) : elf::Identity();
   if ((*file)->was_silent()) return fail(ErrorCode::Io, "its file system does not answer");
-  // What has a build id is an ELF file: another one lies in its place.
-  const bool has_build_id = !mapping.build_id.empty();
-  const bool is_no_elf_file =
-      !layout && has_build_id && layout.error().code == ErrorCode::Malformed;
-  if (!layout && !is_no_elf_file) return tl::unexpected(std::move(layout.error()));
-  const bool is_other_build =
-      layout && has_build_id && !is_same_build_id(mapping.build_id, identity.build_id);
-  if (is_no_elf_file || is_other_build) {
+  // The kernel finds build ids in ELF files only.
+  const bool is_other_file = layout ? !is_same_build_id(mapping.build_id, identity.build_id)
+                                    : layout.error().code == ErrorCode::Malformed;
+  if (!mapping.build_id.empty() && is_other_file) {
     return fail(ErrorCode::Gone, "the file was replaced since it was mapped");
   }
+  if (!layout) return tl::unexpected(std::move(layout.error()));
   return IdentifiedFile{std::move(*file), std::move(*layout), std::move(identity)};
 }
 
 ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFile file) {
   const bool has_build_id = !file.identity.build_id.empty();
-  const std::string content = content_key(file.identity, file.layout);
+  const std::string content = has_build_id ? content_key(file.identity, file.layout) : "";
   if (has_build_id) {
     const auto same = by_content_.find(content);
     if (same != by_content_.end() && is_of_use(same->second)) return {.image = same->second};

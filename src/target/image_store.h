@@ -219,7 +219,7 @@ class ImageStore {
   uint64_t look_ups_ = 0;
   std::map<unwind::ImageId, std::shared_ptr<LoadedImage>> images_;
   size_t forgotten_with_debug_cfi_ = 0;
-  KnownFiles by_build_id_;
+  KnownFiles by_build_id_and_path_;
   KnownFiles by_file_;
   std::map<std::string, unwind::ImageId> by_content_;  // those with a build id, by content_key()
   // Of an image's mappings: who mapped it first may have ended when its debug file is looked for.

@@ -11,7 +11,7 @@ std::vector<unwind::ImageId> ImageStore::forget_unmapped(const ImageIds& mapped)
   const std::vector<unwind::ImageId> gone = longest_unused(mapped);
   for (const unwind::ImageId id : gone) forget_image(id);
   const ImageIds gone_ids(gone.begin(), gone.end());
-  for (KnownFiles* files : {&by_build_id_, &by_file_}) {
+  for (KnownFiles* files : {&by_build_id_and_path_, &by_file_}) {
     if (!gone.empty()) forget_keys_of(*files, gone_ids);
     forget_keys_without_image(*files);
   }
@@ -21,7 +21,7 @@ std::vector<unwind::ImageId> ImageStore::forget_unmapped(const ImageIds& mapped)
 // Those above the limits.
 std::vector<unwind::ImageId> ImageStore::longest_unused(const ImageIds& mapped) const {
   std::unordered_map<unwind::ImageId, uint64_t> last_uses;
-  for (const KnownFiles* files : {&by_build_id_, &by_file_}) {
+  for (const KnownFiles* files : {&by_build_id_and_path_, &by_file_}) {
     for (const auto& [key, known] : *files) {
       uint64_t& last_use = last_uses[known.image];
       last_use = std::max(last_use, known.last_use);

@@ -134,6 +134,7 @@ def check_shell_line(line, expected, where):
 def check_systemd_unit():
     path = root / "packaging" / "systemd" / "sentry-prof@.service"
     text = path.read_text().replace("\\\n", "")
+
     def line_of(directive):
         command = re.search(rf"^{directive}=\+?(.*)$", text, re.M).group(1).replace("%i", "shop")
         check("${" not in command, f"{path.name}: systemd expands ${{...}} by itself")

@@ -71,6 +71,21 @@ std::vector<std::byte> mapping(uint32_t pid, uint64_t time_ns, std::string_view 
       .build();
 }
 
+// A pipe that has told of the event with id 5.
+std::vector<std::byte> begun_pipe() {
+  std::vector<std::byte> file = bytes_of("PERFILE2");
+  append_number<uint64_t>(file, 16);
+  const perf_event_attr attr = stack_attr();
+  append(file,
+         RecordBuilder(64).raw({reinterpret_cast<const char*>(&attr), sizeof attr}).u64(5).build());
+  return file;
+}
+
+std::vector<std::byte> build_id(std::string_view path, uint64_t id) {
+  RecordBuilder record(67, PERF_RECORD_MISC_USER | (1u << 15));
+  return record.u32(1).u64(id).zeros(12).u8(8).zeros(3).string(path).build();
+}
+
 std::vector<std::byte> lost(uint32_t type, uint64_t count) {
   RecordBuilder record(type);
   if (type == PERF_RECORD_LOST) record.u64(5);
@@ -160,16 +175,11 @@ TEST_CASE("compressed files are the same") {
 }
 
 TEST_CASE("a pipe's events, features and build ids stand in records") {
-  std::vector<std::byte> file = bytes_of("PERFILE2");
-  append_number<uint64_t>(file, 16);
-  const perf_event_attr attr = stack_attr();
-  append(file,
-         RecordBuilder(64).raw({reinterpret_cast<const char*>(&attr), sizeof attr}).u64(5).build());
+  std::vector<std::byte> file = begun_pipe();
   append(file, RecordBuilder(80).u64(6).u32(8).raw("x86_64").zeros(2).build());
   append(file, stack_sample(5, 1, 300));
   append(file, mapping(1, 200, "/bin/a"));
-  RecordBuilder id(67, PERF_RECORD_MISC_USER | (1u << 15));
-  append(file, id.u32(1).u64(0x0807060504030201).zeros(12).u8(8).zeros(3).string("/bin/a").build());
+  append(file, build_id("/bin/a", 0x0807060504030201));
   const MemoryByteSource source(file);
   const auto data = PerfData::open(source);
   REQUIRE(data);
@@ -183,21 +193,13 @@ TEST_CASE("a pipe's events, features and build ids stand in records") {
 }
 
 TEST_CASE("of a path that was several files no build id is taken") {
-  std::vector<std::byte> file = bytes_of("PERFILE2");
-  append_number<uint64_t>(file, 16);
-  const perf_event_attr attr = stack_attr();
-  append(file,
-         RecordBuilder(64).raw({reinterpret_cast<const char*>(&attr), sizeof attr}).u64(5).build());
+  std::vector<std::byte> file = begun_pipe();
   append(file, stack_sample(5, 1, 300));
-  const auto add_id = [&](std::string_view path, uint64_t id) {
-    RecordBuilder record(67, PERF_RECORD_MISC_USER | (1u << 15));
-    append(file, record.u32(1).u64(id).zeros(12).u8(8).zeros(3).string(path).build());
-  };
-  add_id("/replaced", 1);
-  add_id("/in two containers", 2);
-  add_id("/in two containers", 3);
-  add_id("/twice", 4);
-  add_id("/twice", 4);
+  append(file, build_id("/replaced", 1));
+  append(file, build_id("/in two containers", 2));
+  append(file, build_id("/in two containers", 3));
+  append(file, build_id("/twice", 4));
+  append(file, build_id("/twice", 4));
   append(file, mapping(1, 201, "/replaced"));
   append(file, mapping(2, 202, "/replaced", 8));
   append(file, mapping(3, 203, "/in two containers"));

@@ -72,6 +72,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   }
   // Any thread. Code is what executable segments have in the file.
   bool read_code(LinkAddress begin, std::span<std::byte> out) const override;
+  LinkAddress entry_point() const override { return layout_.entry; }
   // Recording thread only; what it gives is for any thread. Null if no walk needed the CFI so far.
   std::shared_ptr<const elf::FunctionStarts> function_starts() const;
   // Recording thread only: gives the CFI's memory back. There are no rows from then on.

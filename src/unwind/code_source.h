@@ -18,6 +18,8 @@ class CodeSource {
   // Fills `out` with the code from `begin` on; without an image that is a runtime address. False if
   // any byte of it is no code, or cannot be read. May read a file: who asks remembers the answer.
   [[nodiscard]] virtual bool read_code(LinkAddress begin, std::span<std::byte> out) const = 0;
+  // Where the program begins (ELF e_entry); zero: it is no program, or that is not known.
+  virtual LinkAddress entry_point() const { return {}; }
 };
 
 }  // namespace sentry_prof::unwind

@@ -155,6 +155,27 @@ CompactRule CodeState::rule(int32_t arguments_bytes) const {
   return is_plausible() ? rule_of(base_, offset_bytes_, arguments_bytes) : CompactRule{};
 }
 
+// The return address was at the stack pointer, and the CFA is behind it.
+CompactRule CodeState::rule_of_function() const {
+  const int64_t above_words = 1 - offset_bytes_ / kWord_bytes;
+  const bool is_known = sp_is_known_ && base_ == Base::Sp && offset_bytes_ % kWord_bytes == 0 &&
+                        above_words >= 1 && above_words <= INT16_MAX;
+  if (!is_known) return {};
+  CompactRule rule{.kind = CompactKind::CodeFromSp,
+                   .cfa_words = static_cast<int16_t>(above_words),
+                   .return_address_words = -1};
+  if (fp_.kind == FpValue::Kind::Original) return rule;
+  rule.fp = CompactFp::Unknown;
+  const int64_t saved_words = saved_at_bytes_ / kWord_bytes - 1;
+  const bool is_saved = saved_.kind == FpValue::Kind::Original && saved_at_bytes_ < 0 &&
+                        saved_at_bytes_ % kWord_bytes == 0 && saved_words >= INT16_MIN;
+  if (is_saved) {
+    rule.fp = CompactFp::Saved;
+    rule.fp_words = static_cast<int16_t>(saved_words);
+  }
+  return rule;
+}
+
 CompactRule CodeState::rule_of(Base base, int64_t return_address_bytes,
                                int32_t arguments_bytes) const {
   if (arguments_bytes % kWord_bytes != 0) return {};

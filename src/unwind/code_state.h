@@ -27,6 +27,8 @@ class CodeState {
   // The rule of the first instruction if the code returns in this state, and takes that much more
   // off the stack. NoCfi where the return address cannot be told.
   CompactRule rule(int32_t arguments_bytes) const;
+  // The rule of an instruction that is reached in this state, if the first one began a function.
+  CompactRule rule_of_function() const;
 
  private:
   // Assembly with a realigned stack has its stack pointer elsewhere: Kept is one of

@@ -72,29 +72,57 @@ class CodeReading {
 
   CodeStretch run(LinkAddress pc, const CodeStretch& known) {
     if (known.contains(pc)) return known;
-    pc_ = stretch_end_ = pc;
-    runs_.open(pc);
-    const uint32_t work_before = work_;
-    for (unsigned i = 0; i < max_instructions_ && work_ - work_before < kMaxRuleWork; ++i) {
-      work_ += kInstructionWork;
+    begin(pc);
+    while (may_read()) {
       if (is_in_stretch_ && pc_ == known.begin && is_same_here(known.rule)) {
         return {pc, known.end, known.rule};
       }
-      const auto instruction = decode_x86(window_.at(pc_));
-      Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
-      if (outcome == Outcome::Returns) return {pc, stretch_end_, state_.rule(instruction->operand)};
-      if (outcome == Outcome::GoesOn && !may_go_on())
-        outcome = came_by_jump_ ? Outcome::Stops : Outcome::Ends;
+      int32_t arguments_bytes = 0;
+      const Outcome outcome = read_instruction(arguments_bytes);
+      if (outcome == Outcome::Returns) return {pc, stretch_end_, state_.rule(arguments_bytes)};
       if (outcome == Outcome::Stops) may_return_ = true;
       if (outcome != Outcome::GoesOn && !take_branch()) return {pc, pc, rule_without_return()};
     }
     return {pc, pc, {}};
   }
 
+  // The first way from `function` to `pc` that is found.
+  CompactRule run_to(LinkAddress pc, LinkAddress function) {
+    begin(function);
+    while (may_read()) {
+      if (pc_ == pc) return state_.rule_of_function();
+      int32_t arguments_bytes = 0;
+      if (read_instruction(arguments_bytes) != Outcome::GoesOn && !take_branch()) return {};
+    }
+    return {};
+  }
+
  private:
   // Of this way: it is at its end, and the function with it, or what comes was read already; or
   // nothing more can be told of it, as of a jump that goes in circles.
   enum class Outcome : uint8_t { GoesOn, Returns, Ends, Stops };
+
+  void begin(LinkAddress pc) {
+    pc_ = stretch_end_ = pc;
+    runs_.open(pc);
+    work_before_ = work_;
+  }
+
+  bool may_read() {
+    work_ += kInstructionWork;
+    return instructions_++ < max_instructions_ && work_ - work_before_ < kMaxRuleWork;
+  }
+
+  // `arguments_bytes` is set where it returns.
+  Outcome read_instruction(int32_t& arguments_bytes) {
+    const auto instruction = decode_x86(window_.at(pc_));
+    const Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
+    if (outcome == Outcome::Returns) arguments_bytes = instruction->operand;
+    if (outcome == Outcome::GoesOn && !may_go_on()) {
+      return came_by_jump_ ? Outcome::Stops : Outcome::Ends;
+    }
+    return outcome;
+  }
 
   Outcome apply(const X86Instruction& instruction) {
     const LinkAddress next{pc_.value + instruction.size_bytes};
@@ -238,6 +266,8 @@ class CodeReading {
   const unsigned max_instructions_;
   CodeWindow window_;
   uint32_t& work_;
+  uint32_t work_before_ = 0;
+  unsigned instructions_ = 0;
   LinkAddress pc_;
   CodeState state_;
   LinkAddress stretch_end_;
@@ -268,6 +298,11 @@ CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& 
 
 CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work) {
   return CodeReading(code, Way::Straight, kMaxStraightInstructions, work).run(pc, {}).rule;
+}
+
+CompactRule rule_from_function(const CodeSource& code, LinkAddress begin, LinkAddress pc,
+                               uint32_t& work) {
+  return CodeReading(code, Way::AlongJumps, kMaxInstructionsOfFunction, work).run_to(pc, begin);
 }
 
 }  // namespace sentry_prof::unwind

@@ -30,9 +30,19 @@ CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& 
 // nothing to guess but whether a call returns.
 CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work);
 
+// For the code at `pc` in the function that begins at `begin`, by what was put on the stack from
+// there on: CodeFromSp; NoCfi if no way was found, or the stack pointer is not known. For code that
+// does not return, of which reading on tells nothing. It holds if the function was entered at
+// `begin`: what the rule leads to has to be behind a call that may lead there.
+CompactRule rule_from_function(const CodeSource& code, LinkAddress begin, LinkAddress pc,
+                               uint32_t& work);
+
 // The longest way that was met: OpenBLAS's dgemm_kernel_ZEN, 5,500 instructions with one return,
 // 0.2 ms. Of code in a file the rule is kept.
 inline constexpr unsigned kMaxInstructionsOfFile = 8192;
+// From a function's beginning. A walk may try several, and what it finds is kept only where the pc
+// was met: busybox's longest way is 700.
+inline constexpr unsigned kMaxInstructionsOfFunction = 2048;
 // Of other code it is read with each walk. The way to the next return is mostly short.
 inline constexpr unsigned kMaxInstructionsOfMemory = 1024;
 // An epilogue that restores all registers, and what is done with the result before.

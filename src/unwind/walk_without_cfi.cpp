@@ -1,6 +1,7 @@
-// Code that no unwind information covers: what the code itself says, where the process began, the
-// link register, the frame pointer, in this order, each only as far as it can be believed. Of code
-// that no file holds, which may keep frame pointers, only what is sure comes before these.
+// Code that no unwind information covers: what the code itself says, the call that led to it, where
+// the process began, the link register, the frame pointer, in this order, each only as far as it
+// can be believed. Of code that no file holds, which may keep frame pointers, only what is sure
+// comes before these.
 #include "unwind/process_start.h"
 #include "unwind/walker.h"
 
@@ -57,6 +58,8 @@ std::optional<Step> Walker::step_by_memory_code() {
 // `rule` is what the code says, if it says anything.
 Step Walker::step_without_cfi(CompactRule rule) {
   if (const std::optional<Step> step = step_by_code(rule)) return *step;
+  if (is_marked_as_first()) return ends(WalkEnd::Root);
+  if (const std::optional<Step> step = step_by_function_start()) return *step;
   if (const std::optional<Step> step = step_from_start_up_code()) return *step;
   return step_by_frame_pointer();
 }
@@ -221,11 +224,6 @@ Step Walker::step_by_frame_pointer() {
   if (link_register_leads_out()) return step_to_link(cursor_.sp, FrameOrigin::LinkRegister);
   if (!cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
   const uint64_t fp = cursor_.fp;
-  // How a thread's first frame marks itself where it has no CFI (x86-64 psABI, section 3.4.1);
-  // musl's and Go's do. The leaf may have any use for the register.
-  if (fp == 0 && !cursor_.pc_is_exact) {
-    return ends(has_unread_image() ? WalkEnd::NoUnwindInfo : WalkEnd::Root);
-  }
   if (fp < cursor_.sp || fp % 8 != 0) return ends(WalkEnd::NoUnwindInfo);
   uint64_t return_address = 0;
   uint64_t caller_fp = 0;
@@ -242,6 +240,15 @@ Step Walker::step_by_frame_pointer() {
   cursor_.sp_is_known = arch_ == Arch::X86_64;
   registers_ = {};  // which registers the frame saved, and where, is not known
   return Step::Continues;
+}
+
+// A frame pointer of zero is how a thread's first frame marks itself where it has no CFI (x86-64
+// psABI, section 3.4.1); musl's and Go's do. In code that keeps none it is any number, but there
+// its callers' calls stand above. The leaf may have any use for the register.
+bool Walker::is_marked_as_first() {
+  const bool has_mark = cursor_.fp_is_known && cursor_.fp == 0 && !cursor_.pc_is_exact;
+  if (!has_mark || has_unread_image()) return false;
+  return !may_read_function() || !has_direct_call_above();
 }
 
 // An image of which nothing is known but its name may have CFI, and any use for the register.

@@ -1,6 +1,6 @@
 // The walk from frame to frame by compact rules: the path that nearly every frame takes, kept where
 // it can be inlined. What rules cannot say is in walk_by_whole_row.cpp, code without unwind
-// information in walk_without_cfi.cpp.
+// information in walk_without_cfi.cpp and walk_by_function_start.cpp.
 #pragma once
 
 #include "unwind/code_facts.h"
@@ -300,7 +300,7 @@ class Walker {
 
   Step step_from_cfa(CompactRule rule, uint64_t cfa) {
     // A return address in memory lies above the stack pointer and below the CFA.
-    if (cfa <= cursor_.sp) return ends(WalkEnd::NoProgress);
+    if (cfa <= cursor_.sp) return step_past_lost_frame_pointer(rule);
     const uint64_t slot = cfa + as_bytes(rule.return_address_words);
     uint64_t return_address = 0;
     if (!stack_.read_u64({slot}, return_address)) return ends_outside({slot});
@@ -429,10 +429,25 @@ class Walker {
   static uint64_t target_of(CallSite call, uint64_t return_address);
   CallSite call_behind(uint64_t return_address);
   Step step_by_frame_pointer();
+  bool is_marked_as_first();
   bool has_unread_image() const;
   bool link_register_leads_out();
   bool has_cfi_at(const Module& module, LinkAddress pc);
   Step ends_outside_frame_pointer(RuntimeAddress address);
+
+  // walk_by_function_start.cpp
+  struct Place {
+    RuntimeAddress pc, sp;
+    const Module* module;  // with code
+  };
+  bool may_read_function() const;
+  std::optional<Step> step_by_function_start();
+  bool has_direct_call_above();
+  [[gnu::noinline]] Step step_past_lost_frame_pointer(CompactRule rule_of_row);
+  CompactRule rule_by_caller(const Place& place);
+  CompactRule rule_by_callers_caller(const Place& place);
+  CompactRule rule_in_function(const Place& place, RuntimeAddress begin);
+  CompactRule rule_in_main(const Place& place);
 
   const Arch arch_;
   const ArchRegisters names_;

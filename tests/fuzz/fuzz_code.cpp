@@ -77,6 +77,16 @@ void check_rule(const CodeSource& code, LinkAddress pc) {
   require(slot_words >= (rule.kind == CompactKind::CodeFromSp ? 0 : 1));
 }
 
+void check_rule_of_function(const CodeSource& code, LinkAddress begin, LinkAddress pc) {
+  uint32_t work = 0;
+  const CompactRule rule = rule_from_function(code, begin, pc, work);
+  require(work <= kMaxWork);
+  if (rule.kind == CompactKind::NoCfi) return require(rule == CompactRule{});
+  require(rule.kind == CompactKind::CodeFromSp);
+  require(rule.cfa_words >= 1 && rule.return_address_words == -1);
+  require(rule.fp != CompactFp::Saved || rule.fp_words < -1);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -90,6 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Bytes rest = bytes.subspan(at);
     check_decoding(rest.first(std::min(rest.size(), 2 * kLongestX86Instruction_bytes)));
     check_rule(code, {begin.value + at});
+    check_rule_of_function(code, begin, {begin.value + at});
   }
   return 0;
 }

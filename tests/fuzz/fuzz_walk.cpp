@@ -88,6 +88,7 @@ class FuzzedCode final : public CodeSource {
     for (std::byte& byte : out) byte = bytes_[begin.value++ % bytes_.size()];
     return true;
   }
+  LinkAddress entry_point() const override { return {kTextBegin}; }
 
  private:
   Bytes bytes_;

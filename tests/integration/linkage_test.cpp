@@ -120,6 +120,26 @@ TEST_CASE("A stack whose first frame was laid out by hand is walked to it", "[li
 }
 #endif
 
+#ifdef __x86_64__
+TEST_CASE("Functions that do not return, without unwind tables, are walked to the root",
+          "[linkage]") {
+  SKIP_IF(missing_perf());
+  for (const char* program : {"applets", "applets_static"}) {
+    for (const char* applet : {"sort_applet", "burn_applet"}) {
+      INFO(program << " " << applet);
+      const TemporaryDirectory directory;
+      std::vector<std::string> command{target_path(program), "0.5"};
+      if (applet == std::string("burn_applet")) command.push_back("burn");
+      const Recording recording = record_well(directory, {.command = command});
+      CHECK(recording.summary().share_complete() > 0.95);
+      CHECK(recording.profile().share_containing(applet) > 0.9);
+      CHECK(recording.profile().share_containing("run_and_exit") > 0.95);
+      CHECK(recording.profile().share_containing("main") > 0.95);
+    }
+  }
+}
+#endif
+
 TEST_CASE("Threads of musl are walked to their root", "[linkage]") {
   SKIP_IF(missing_perf());
   if (const auto missing = missing_program("musl-gcc")) return note_optional_skip(*missing);

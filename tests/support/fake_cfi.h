@@ -75,7 +75,11 @@ class FakeCode final : public unwind::CodeSource {
     return true;
   }
 
+  LinkAddress entry_point() const override { return entry; }
+
   int reads() const { return reads_; }
+
+  LinkAddress entry;
 
  private:
   std::map<uint64_t, std::byte> bytes_;

@@ -1,0 +1,54 @@
+#include "unwind/main_function.h"
+
+#include "base/byte_reader.h"
+#include "unwind/code_window.h"
+#include "unwind/x86_instruction.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace sentry_prof::unwind {
+namespace {
+
+// glibc's have 11 up to the call.
+constexpr unsigned kMaxStartInstructions = 16;
+
+using Opcode = std::array<uint8_t, 3>;
+constexpr Opcode kLeaToRdi{0x48, 0x8d, 0x3d};  // lea x(%rip),%rdi
+constexpr Opcode kMovToRdi{0x48, 0xc7, 0xc7};  // mov $x,%rdi
+
+bool begins_with(Bytes code, const Opcode& opcode) {
+  return std::ranges::equal(code.first(opcode.size()), std::as_bytes(std::span(opcode)));
+}
+
+// What the instruction puts into %rdi, if it is one of those that linkers leave there.
+std::optional<LinkAddress> address_in_rdi(Bytes instruction, LinkAddress next) {
+  constexpr size_t kSize_bytes = sizeof(Opcode) + sizeof(int32_t);
+  if (instruction.size() != kSize_bytes) return std::nullopt;
+  const uint64_t base = begins_with(instruction, kLeaToRdi) ? next.value : 0;
+  if (base == 0 && !begins_with(instruction, kMovToRdi)) return std::nullopt;
+  int32_t operand = 0;
+  std::memcpy(&operand, instruction.data() + sizeof(Opcode), sizeof operand);
+  return LinkAddress{base + static_cast<uint64_t>(int64_t{operand})};
+}
+
+}  // namespace
+
+std::optional<LinkAddress> main_function(const CodeSource& code, uint32_t& work) {
+  LinkAddress pc = code.entry_point();
+  if (pc.value == 0) return std::nullopt;
+  CodeWindow window(code, work);
+  for (unsigned i = 0; i < kMaxStartInstructions; ++i) {
+    const Bytes bytes = window.at(pc);
+    const auto instruction = decode_x86(bytes);
+    if (!instruction) return std::nullopt;
+    pc.value += instruction->size_bytes;
+    if (const auto address = address_in_rdi(bytes.first(instruction->size_bytes), pc)) {
+      return address;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace sentry_prof::unwind

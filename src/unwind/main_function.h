@@ -1,0 +1,16 @@
+// The function main, which nothing calls by its name: the start code of a program hands its address
+// to the C library. Source: glibc, sysdeps/x86_64/start.S (__libc_start_main takes it in %rdi).
+#pragma once
+
+#include "unwind/code_source.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace sentry_prof::unwind {
+
+// By the code at code.entry_point(), x86-64's; none where that hands over something else, as musl's
+// does. `work` grows by what it cost.
+std::optional<LinkAddress> main_function(const CodeSource& code, uint32_t& work);
+
+}  // namespace sentry_prof::unwind

@@ -1,0 +1,52 @@
+// The start code of glibc's programs, as linkers leave it.
+#include "unwind/main_function.h"
+
+#include "support/catch2.h"
+#include "support/fake_cfi.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+using namespace sentry_prof::unwind;
+
+namespace {
+
+constexpr uint64_t kStart = 0x1000;
+
+std::optional<uint64_t> main_of(const FakeCode& code) {
+  uint32_t work = 0;
+  const auto found = main_function(code, work);
+  return found ? std::optional(found->value) : std::nullopt;
+}
+
+FakeCode start_code(const std::vector<int>& bytes) {
+  FakeCode code;
+  code.put(kStart, bytes);
+  code.put(kStart + bytes.size(), {0xff, 0x15, 0, 0, 0, 0, 0xf4});  // call *x(%rip); hlt
+  code.entry = {kStart};
+  return code;
+}
+
+}  // namespace
+
+TEST_CASE("main is what the start code puts into %rdi") {
+  CHECK(main_of(start_code({0x31, 0xed,                               // xor %ebp,%ebp
+                            0x48, 0x8d, 0x3d, 0x6b, 0x0b, 0, 0})) ==  // lea 0xb6b(%rip),%rdi
+        kStart + 9 + 0xb6b);
+  CHECK(main_of(start_code({0x48, 0x8d, 0x3d, 0xf0, 0xff, 0xff, 0xff})) == kStart + 7 - 16);
+  CHECK(main_of(start_code({0x48, 0xc7, 0xc7, 0x36, 0x11, 0x40, 0})) == 0x401136);  // mov $x,%rdi
+}
+
+TEST_CASE("start code that hands over something else tells nothing of main") {
+  CHECK_FALSE(main_of(start_code({0x48, 0x89, 0xe7})));                 // mov %rsp,%rdi: musl's
+  CHECK_FALSE(main_of(start_code({0x48, 0x8b, 0x3d, 0x10, 0, 0, 0})));  // mov x(%rip),%rdi
+  CHECK_FALSE(main_of(start_code({0x48, 0x8d, 0x35, 0x10, 0, 0, 0})));  // lea x(%rip),%rsi
+  CHECK_FALSE(main_of(start_code({0x06})));                             // no instruction
+}
+
+TEST_CASE("what has no entry point, or none that can be read, has no main") {
+  FakeCode library = start_code({0x48, 0x8d, 0x3d, 0x6b, 0x0b, 0, 0});
+  library.entry = {};
+  CHECK_FALSE(main_of(library));
+  library.entry = {0x9000};
+  CHECK_FALSE(main_of(library));
+}

@@ -1,0 +1,131 @@
+// Code without unwind information that does not return, so that its own instructions lead out of it
+// only from where it begins.
+#include "support/catch2.h"
+#include "walk_fixture.h"
+
+using namespace sentry_prof;
+using namespace sentry_prof::test;
+
+using Pcs = std::vector<uint64_t>;
+
+namespace {
+
+constexpr uint64_t kLeaf = 0x2010;
+// Both push %rbx, make room for a word and call what does not return; what comes then, another
+// function, tells nothing of the stack.
+constexpr uint64_t kFunction = 0x5000, kInFunction = kFunction + 10;
+constexpr uint64_t kCaller = 0x5100, kInCaller = kCaller + 10;
+constexpr uint64_t kRoot = 0x4050, kElsewhere = 0x4080;
+
+struct NoReturn : World {
+  NoReturn() {
+    cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 8));
+    cfi.add(0x4000, 0x4100, root_row());
+    for (const uint64_t return_address : {kRoot, kElsewhere}) {
+      code.put(return_address - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90});
+    }
+    for (const uint64_t begin : {kFunction, kCaller}) {
+      code.put(begin, {0x53, 0x48, 0x83, 0xec, 0x08});       // push %rbx; sub $8,%rsp
+      code.put(begin + 10, {0x48, 0x83, 0xe4, 0xf0, 0xc3});  // and $-16,%rsp; ret
+    }
+    put_direct_call(kInFunction, 0x2000);
+    put_direct_call(kInCaller, kFunction);
+  }
+
+  // Over the last five bytes before it.
+  void put_direct_call(uint64_t return_address, uint64_t target) {
+    const auto offset = static_cast<uint32_t>(target - return_address);
+    code.put(return_address - 5, {0xe8});
+    for (unsigned i = 0; i < 4; ++i) {
+      code.put(return_address - 4 + i, {static_cast<int>((offset >> (8 * i)) & 0xff)});
+    }
+  }
+
+  void call_by_pointer(uint64_t return_address) {
+    code.put(return_address - 5, {0x90, 0x90, 0x90, 0xff, 0xd0});  // nops; call *%rax
+  }
+
+  Walk walk_words(const std::vector<uint64_t>& words, uint64_t fp = 1) {
+    return World::walk(registers_at(at(kLeaf), 0x7000, fp), FakeStack(0x7000, words));
+  }
+};
+
+// The leaf's return address, and the frame of what it returns to: two words.
+std::vector<uint64_t> stack_of(std::vector<uint64_t> rest) {
+  rest.insert(rest.begin(), {at(kInFunction), 0, 0});
+  return rest;
+}
+
+}  // namespace
+
+TEST_CASE("a function that does not return is left by the call that leads to its beginning") {
+  NoReturn w;
+  w.put_direct_call(kRoot, kFunction);
+  for (int i = 0; i < 2; ++i) {  // by the cached rule, the second time
+    const Walk walk = w.walk_words(stack_of({at(kRoot)}));
+    CHECK(pcs(walk) == Pcs{kLeaf, kInFunction, kRoot});
+    CHECK(origins(walk) == std::vector{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Code});
+    CHECK(end_of(walk) == "root");
+  }
+}
+
+TEST_CASE("a call that leads elsewhere, or whose return address lies elsewhere, is passed over") {
+  NoReturn w;
+  w.put_direct_call(kRoot, kFunction);
+  CHECK(pcs(w.walk_words({at(kInFunction), 0, at(kRoot)})) == Pcs{kLeaf, kInFunction});
+  NoReturn elsewhere;
+  elsewhere.put_direct_call(kRoot, 0x3000);
+  CHECK(pcs(elsewhere.walk_words(stack_of({at(kRoot)}))) == Pcs{kLeaf, kInFunction});
+}
+
+TEST_CASE("main is called by a pointer, and its beginning is what the start code hands over") {
+  NoReturn w;
+  w.call_by_pointer(kRoot);
+  CHECK(pcs(w.walk_words(stack_of({at(kRoot)}))) == Pcs{kLeaf, kInFunction});
+  w.code.entry = {0x6000};
+  w.code.put(0x6000, {0x48, 0x8d, 0x3d, 0xf9, 0xef, 0xff, 0xff, 0xf4});  // lea -0x1007(%rip),%rdi
+  CHECK(pcs(w.walk_words(stack_of({at(kRoot)}))) == Pcs{kLeaf, kInFunction, kRoot});
+}
+
+TEST_CASE("a function called by a pointer ends where its caller's frame begins") {
+  const auto walk = [](const std::vector<uint64_t>& words) {
+    NoReturn w;
+    w.call_by_pointer(kInCaller);
+    w.put_direct_call(kRoot, kCaller);
+    return pcs(w.walk_words(words));
+  };
+  CHECK(walk(stack_of({at(kInCaller), 0, 0, at(kRoot)})) ==
+        Pcs{kLeaf, kInFunction, kInCaller, kRoot});
+  CHECK(walk(stack_of({at(kInCaller), 0, at(kRoot)})) == Pcs{kLeaf, kInFunction});
+}
+
+TEST_CASE("a caller by a pointer is not looked for beyond a call that may have led here") {
+  NoReturn w;
+  w.call_by_pointer(kInCaller);
+  w.put_direct_call(kRoot, kCaller);
+  w.put_direct_call(kElsewhere, 0x50f0);  // near, and no way from there is known
+  const std::vector<uint64_t> words = stack_of({at(kElsewhere), at(kInCaller), 0, 0, at(kRoot)});
+  CHECK(pcs(w.walk_words(words)) == Pcs{kLeaf, kInFunction});
+}
+
+TEST_CASE("a frame pointer of 0 is no root below the calls of its callers") {
+  NoReturn w;
+  w.put_direct_call(kElsewhere, 0x3000);
+  CHECK(end_of(w.walk_words(stack_of({0, 0}), 0)) == "root");
+  CHECK(end_of(w.walk_words(stack_of({0, at(kElsewhere)}), 0)) == "no_unwind_info");
+}
+
+// As where libgcc is about to land: the frame pointer is the landing pad's already.
+TEST_CASE("a row that goes by a lost frame pointer gives way to where its function begins") {
+  NoReturn w;
+  Row row = row_with_cfa(kRbp, 16);
+  row.function_begin = {kFunction};
+  w.cfi.add(kFunction, kFunction + 0x20, saving(row, kRbp, -16));
+  w.call_by_pointer(kRoot);
+  const std::vector<uint64_t> words = stack_of({at(kRoot)});
+  CHECK(pcs(w.walk_words(words, 0x100)) == Pcs{kLeaf, kInFunction, kRoot});
+  CHECK(end_of(w.walk_words(stack_of({at(0x1050)}), 0x100)) == "no_progress");
+  row.function_begin = {};
+  w.cfi.add(kFunction, kFunction + 0x20, saving(row, kRbp, -16));
+  CHECK(end_of(w.walk_words(words, 0x100)) == "no_progress");
+}

@@ -20,6 +20,8 @@ constexpr double kShort_ns = 20e6;
 constexpr double kFewPeriods = 3;
 // Regular expressions and foreign calls are compiled in many programs, and nobody names them.
 constexpr double kWorthTelling = 0.05;
+// Of the stacks: what the best targets lack, deep ones included, is less.
+constexpr double kManyStacks = 0.1;
 
 double samples_taken(const RunFigures& figures) {
   return static_cast<double>(figures.sampler.sample_records + figures.samples_lost());
@@ -205,6 +207,28 @@ std::string code_not_read(const RunFigures& figures) {
   return what + "That takes the right to ptrace the target: " + os::how_to_get(os::kCapSysPtrace);
 }
 
+bool is_mostly(unwind::WalkEnd end, const RunFigures& figures) {
+  return 2 * figures.sample.walk_ends[static_cast<size_t>(end)] > figures.samples_failed();
+}
+
+std::string why_stacks_end_early(const RunFigures& figures) {
+  if (!is_mostly(unwind::WalkEnd::NoUnwindInfo, figures)) return "-v tells why";
+  if (2 * figures.sample.samples_with_jit_frames > figures.samples_failed()) {
+    return "most of them in code that was compiled while the program ran and keeps no frame "
+           "pointers. Some compilers keep them if they are told to: java -XX:+PreserveFramePointer";
+  }
+  return "most of them in code without unwind tables, which compilers write unless they are told "
+         "not to (-fno-asynchronous-unwind-tables)";
+}
+
+std::string stacks_end_early(const RunFigures& figures) {
+  const auto failed = static_cast<double>(figures.samples_failed());
+  const auto all = static_cast<double>(figures.sample.samples);
+  if (all < kFewSamples || failed <= kManyStacks * all) return "";
+  return fmt::format("{:.0f} % of the stacks end early and lack their outermost callers, {}",
+                     100 * failed / all, why_stacks_end_early(figures));
+}
+
 std::string cut_jit_map(const RunFigures& figures) {
   if (figures.jit.maps_cut == 0) return "";
   return "a /tmp/perf-PID.map was too large to be read whole: code that was compiled long ago may "
@@ -232,14 +256,14 @@ std::string late_cpus(const RunFigures& figures) {
 std::vector<std::string> notes_of(const RunFigures& figures) {
   std::vector<std::string> notes = figures.notes;
   if (figures.is_converted) {
-    for (auto note : {lost_records, state_forgotten}) {
+    for (auto note : {lost_records, state_forgotten, stacks_end_early}) {
       if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
     }
     return notes;
   }
   for (auto note : {nothing_written, shortfall, dropped_by_sentry, lost_records, memory_not_read,
-                    files_not_read, code_not_read, clock_set, state_forgotten, nameless_python,
-                    nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
+                    files_not_read, code_not_read, stacks_end_early, clock_set, state_forgotten,
+                    nameless_python, nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

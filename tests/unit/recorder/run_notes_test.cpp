@@ -46,6 +46,28 @@ TEST_CASE("Stacks that end in code that could not be read are told of, with what
   CHECK(notes_of(figures).empty());
 }
 
+TEST_CASE("Where many stacks end early a note tells, with what helps") {
+  RunFigures figures = well_sampled(1);
+  figures.sample.samples = 100;
+  const auto ends = [&](unwind::WalkEnd end, uint64_t count) {
+    figures.sample.walk_ends[static_cast<size_t>(end)] = count;
+  };
+  ends(unwind::WalkEnd::Root, 90);
+  ends(unwind::WalkEnd::NoUnwindInfo, 10);
+  CHECK(notes_of(figures).empty());
+  ends(unwind::WalkEnd::NoUnwindInfo, 11);
+  CHECK(says(only_note_of(figures), "11 % of the stacks end early"));
+  CHECK(says(only_note_of(figures), "-fno-asynchronous-unwind-tables"));
+  figures.sample.samples_with_jit_frames = 80;
+  CHECK(says(only_note_of(figures), "java -XX:+PreserveFramePointer"));
+  ends(unwind::WalkEnd::BadMemory, 12);
+  CHECK(says(only_note_of(figures), "-v tells why"));
+  figures.is_converted = true;
+  CHECK(says(only_note_of(figures), "23 % of the stacks end early"));
+  figures.sample.samples = 19;
+  CHECK(notes_of(figures).empty());
+}
+
 TEST_CASE("Python that could name its functions is told how") {
   RunFigures figures = well_sampled(1);
   figures.sample.samples = 100;

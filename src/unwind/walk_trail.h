@@ -35,6 +35,11 @@ class WalkTrail {
     steps_.push_back({frame, state, {}, {}});
   }
 
+  // The frame that was entered last turns out to be this.
+  void restate(const WalkedFrame& frame) {
+    if (is_followed_ && !steps_.empty()) steps_.back().frame = frame;
+  }
+
   void read_return_address(uint64_t address, uint64_t value) {
     if (is_followed_ && !steps_.empty()) steps_.back().return_address = {address, value};
   }

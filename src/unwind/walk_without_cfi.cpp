@@ -25,6 +25,13 @@ bool Walker::is_entered_by_return() {
          call_behind(cursor_.pc).kind == CallKind::None;
 }
 
+// The byte before it is of another function, whose name the frame would have.
+Step Walker::ends_at_first_instruction() {
+  frame_->pc_is_exact = true;
+  trail_.restate(*frame_);
+  return ends(WalkEnd::Root);
+}
+
 // Code that no file holds, or a file that could not be read.
 Step Walker::step_without_rows() {
   const bool may_read = module_->image == kNoImage && arch_ == Arch::X86_64;

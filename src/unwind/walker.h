@@ -152,12 +152,12 @@ class Walker {
       return false;
     }
     const bool has_image = module_->image != kNoImage;
-    const WalkedFrame& frame =
-        frames_.add({.image = module_->image,
-                     .origin = cursor_.origin,
-                     .pc_is_exact = cursor_.pc_is_exact,
-                     .pc = has_image ? to_link({cursor_.pc}, module_->bias).value : cursor_.pc});
-    if (!cursor_.pc_is_exact) trail_.enter(frame, state());
+    frame_ =
+        &frames_.add({.image = module_->image,
+                      .origin = cursor_.origin,
+                      .pc_is_exact = cursor_.pc_is_exact,
+                      .pc = has_image ? to_link({cursor_.pc}, module_->bias).value : cursor_.pc});
+    if (!cursor_.pc_is_exact) trail_.enter(*frame_, state());
     return true;
   }
 
@@ -284,7 +284,7 @@ class Walker {
       case CompactKind::NoCfi:
         return step_without_cfi(rule);
       case CompactKind::RootBehindNoCall:
-        return is_entered_by_return() ? ends(WalkEnd::Root) : step_without_cfi(rule);
+        return is_entered_by_return() ? ends_at_first_instruction() : step_without_cfi(rule);
       case CompactKind::OtherStack:
         left_frame_pointer_ = cursor_.fp_is_known ? cursor_.fp : 0;
         return ends(WalkEnd::OtherStack);
@@ -412,6 +412,7 @@ class Walker {
 
   // walk_without_cfi.cpp
   bool is_entered_by_return();
+  Step ends_at_first_instruction();
   [[gnu::noinline]] Step step_without_rows();
   [[gnu::noinline]] Step step_without_cfi(CompactRule rule);
   std::optional<Step> step_by_memory_code();
@@ -466,8 +467,9 @@ class Walker {
 
   Mode mode_ = Mode::Fast;
   Cursor cursor_;
-  Registers registers_;  // all that is known: of the leaf, and in full mode of every frame
-  const Module* module_ = nullptr;       // of the frame at the cursor
+  Registers registers_;           // all that is known: of the leaf, and in full mode of every frame
+  WalkedFrame* frame_ = nullptr;  // at the cursor
+  const Module* module_ = nullptr;       // of that frame
   const Module* last_module_ = nullptr;  // where a pc was found last
   uint64_t prefetched_bytes_ = 0;        // of the snapshot, from its beginning
   unsigned stack_changes_ = 0;

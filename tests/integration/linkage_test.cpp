@@ -116,6 +116,7 @@ TEST_CASE("A stack whose first frame was laid out by hand is walked to it", "[li
   const Recording recording = record_well(directory, {.command = {target_path("fibers"), "1"}});
   CHECK(recording.summary().share_complete() > 0.95);
   CHECK(recording.profile().share_containing("work_in_fiber") > 0.9);
+  CHECK(recording.profile().share_containing("fiber_end") > 0.9);  // not of what stands before it
   CHECK(recording.profile().share_containing("main") < 0.1);
 }
 #endif

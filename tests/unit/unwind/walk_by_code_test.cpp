@@ -319,6 +319,24 @@ TEST_CASE("a function to which a return leads that no call made is the root") {
   const Walk whole = known.walk(registers, stack);
   CHECK(end_of(whole) == "root");
   CHECK(pcs(whole) == Pcs{0x2010, 0x3000});
+  CHECK(whole.frames.back().pc_is_exact);  // the byte before it is of another function
+}
+
+TEST_CASE("a root that no call made is at its first instruction when it is remembered, too") {
+  World w;
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+  w.cfi.add(0x3000, 0x3100, row_with_cfa(kRsp, 8));
+  w.code.put(0x2ff9, {0x66, 0x0f, 0x1f, 0x44, 0, 0, 0xf4});
+  const FakeStack stack(0x7000, {0, at(0x2050), 0, at(0x3000), 0, 0});
+  WalkMemory memory;
+  for (const bool is_remembered : {false, true}) {
+    const Walk walk =
+        w.unwinder.walk(registers_at(at(0x2010), 0x7000, 1), stack, w.modules, &memory);
+    CHECK(pcs(walk) == Pcs{0x2010, 0x2050, 0x3000});
+    CHECK(walk.frames.back().pc_is_exact);
+    CHECK((w.unwinder.stats().remembered_frames > 0) == is_remembered);
+    w.unwinder.learn(memory, w.modules);
+  }
 }
 
 TEST_CASE("code that never returns is the root where no call stands before it") {
@@ -334,6 +352,7 @@ TEST_CASE("code that never returns is the root where no call stands before it") 
   const Walk whole = walk(0x2010, 0x5ffa);
   CHECK(end_of(whole) == "root");
   CHECK(pcs(whole) == Pcs{0x2010, 0x5ffa});
+  CHECK(whole.frames.back().pc_is_exact);
   CHECK(end_of(walk(0x2010, 0x5fff)) == "no_unwind_info");  // behind the call: it was called
   CHECK(end_of(walk(0x5ffa, 0)) == "no_unwind_info");       // the leaf itself may have been
   const FakeStack stack(0x7000, {0, 0, /*0x7010*/ 5, at(0x5ffa), 0, 0});

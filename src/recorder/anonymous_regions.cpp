@@ -39,7 +39,15 @@ std::unordered_map<uint32_t, target::JitMap> AnonymousRegions::jit_maps() const 
   return maps;
 }
 
+// Some programs write their map as the last thing that they do.
 void AnonymousRegions::on_process_end(uint32_t pid) {
+  if (const auto ended = living_.find(pid); ended != living_.end()) {
+    look_for_jit_map(pid, ended->second);
+  }
+  end_program(pid);
+}
+
+void AnonymousRegions::end_program(uint32_t pid) {
   execs_ns_.erase(pid);
   const auto ended = living_.find(pid);
   if (ended == living_.end()) return;
@@ -48,7 +56,7 @@ void AnonymousRegions::on_process_end(uint32_t pid) {
 }
 
 void AnonymousRegions::on_exec(uint32_t pid, uint64_t time_ns) {
-  on_process_end(pid);
+  end_program(pid);
   if (execs_ns_.size() >= kMaxExecs) execs_ns_.clear();
   execs_ns_[pid] = time_ns;
 }

@@ -13,7 +13,7 @@
 
 namespace sentry_prof::recorder {
 
-// target::find_jit_map(), or what stands for it.
+// target::TargetFiles::find_jit_map(), or what stands for it.
 using FindJitMap = std::function<Result<target::JitMap>(uint32_t pid, uint64_t program_begin_ns)>;
 
 // Each region of each process gets a number of its own above all image numbers, so that it can be
@@ -45,6 +45,7 @@ class AnonymousRegions {
   // By Region::program, those that there are.
   std::unordered_map<uint32_t, target::JitMap> jit_maps() const;
 
+  // Looks for its map once more.
   void on_process_end(uint32_t pid);
   void on_exec(uint32_t pid, uint64_t time_ns);
   // Before a chunk is handed on: looks for maps of processes that had none so far; many begin one
@@ -64,6 +65,7 @@ class AnonymousRegions {
     target::JitMap jit_map;
   };
 
+  void end_program(uint32_t pid);
   void look_for_jit_map(uint32_t pid, Program& program);
   void note_problem(std::string text);
   size_t open_maps() const;

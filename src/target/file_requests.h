@@ -16,7 +16,7 @@ enum class FileRequestKind : uint8_t {
   Open,           // ImageOpener::open()
   OpenByPath,     // ImageOpener::open_by_path()
   NameIsLiteral,  // ImageOpener::name_is_literal()
-  OpenJitMap,     // open_jit_map(), of `mapping.pid`
+  OpenJitMap,     // JitMapFinder::open(), of `mapping.pid`
   IsSameFile,     // os::is_same_file(), of `mapping.path` and `other_path`
   Size,           // of the server's own `file`; this and the following
   Read,           // up to kMaxFilePiece_bytes

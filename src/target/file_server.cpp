@@ -1,6 +1,5 @@
 #include "target/file_server.h"
 
-#include "target/jit_map.h"
 #include "target/proc.h"
 #include "target/recent_pieces.h"
 
@@ -99,7 +98,7 @@ FileReply FileServer::reply_to(const FileRequest& request, os::Fd& passed) {
     case FileRequestKind::NameIsLiteral:
       return yes_or_no(opener_->name_is_literal(request.mapping));
     case FileRequestKind::OpenJitMap:
-      return opened(as_file(open_jit_map(request.mapping.pid, request.program_begin_ns)), passed);
+      return opened(as_file(jit_maps_.open(request.mapping.pid, request.program_begin_ns)), passed);
     case FileRequestKind::IsSameFile:
       return yes_or_no(os::is_same_file(request.mapping.path, request.other_path));
     case FileRequestKind::Size:

@@ -6,6 +6,7 @@
 #include "os/helper_processes.h"
 #include "target/file_requests.h"
 #include "target/image_store.h"
+#include "target/jit_map.h"
 
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,7 @@ namespace sentry_prof::target {
 // known. Asks the file system itself, and so may wait for ever.
 bool is_read_without_asking(int fd);
 
-// Opens files as make_proc_opener() and open_jit_map() do. Passes on those that are read without
+// Opens files as make_proc_opener() and JitMapFinder do. Passes on those that are read without
 // asking, and reads the others itself.
 class FileServer {
  public:
@@ -41,6 +42,7 @@ class FileServer {
 
   MayPass may_pass_;
   std::unique_ptr<ImageOpener> opener_;
+  JitMapFinder jit_maps_;
   std::vector<File> files_;  // null: closed
 };
 

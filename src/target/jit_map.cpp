@@ -28,27 +28,41 @@ constexpr uint64_t kClockError_ns = kNsPerSecond;
 constexpr uint64_t kNotYet_ns = UINT64_MAX - kClockError_ns;
 
 struct Program {
-  uint32_t pid_inside = 0;  // in the process's own pid namespace
-  uint32_t user_id = 0;     // with which it makes files
+  uint32_t user_id = 0;  // with which it makes files
   uint64_t begin_unix_ns = 0;
   std::string_view begin_is_of = "the program that runs";
   uint64_t end_unix_ns = kNotYet_ns;  // of what was recorded of it
 };
 
-Result<Program> read_program(uint32_t pid, uint64_t begin_ns) {
+// Of a process that is there, as a zombie at least.
+struct Facts {
+  uint64_t start_ticks = 0;  // ProcStat
+  uint32_t pid_inside = 0;   // in the process's own pid namespace
+  FileUser user;
+};
+
+std::optional<Facts> read_facts(uint32_t pid) {
   const auto stat_text = os::read_small_file(fmt::format("/proc/{}/stat", pid));
   const auto status_text = os::read_small_file(fmt::format("/proc/{}/status", pid));
   const auto stat = stat_text ? os::parse_stat(*stat_text) : std::nullopt;
   const auto status = status_text ? os::parse_status(*status_text) : std::nullopt;
-  if (!stat || !status) return fail(ErrorCode::NotFound, "the process has ended");
-  const auto ticks_per_second = static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
-  const uint64_t start_ns = stat->start_ticks * (kNsPerSecond / ticks_per_second);
-  const uint64_t begin_unix_ns = begin_ns != 0 ? os::unix_ns() - os::monotonic_ns() + begin_ns
-                                               : os::unix_ns() - os::boottime_ns() + start_ns;
+  if (!stat || !status) return std::nullopt;
   // Without CONFIG_PID_NS there is no NSpid.
-  return Program{.pid_inside = status->innermost_pid != 0 ? status->innermost_pid : pid,
-                 .user_id = status->user_ids[3],
-                 .begin_unix_ns = begin_unix_ns};
+  return Facts{.start_ticks = stat->start_ticks,
+               .pid_inside = status->innermost_pid != 0 ? status->innermost_pid : pid,
+               .user = {status->user_ids[3], status->group_ids[3]}};
+}
+
+uint64_t start_unix_ns(uint64_t start_ticks) {
+  const auto ticks_per_second = static_cast<uint64_t>(::sysconf(_SC_CLK_TCK));
+  const uint64_t start_ns = start_ticks * (kNsPerSecond / ticks_per_second);
+  return os::unix_ns() - os::boottime_ns() + start_ns;
+}
+
+// As JitMapFinder::open() is told it.
+uint64_t begin_unix_ns(uint64_t start_ticks, uint64_t program_begin_ns) {
+  return program_begin_ns != 0 ? os::unix_ns() - os::monotonic_ns() + program_begin_ns
+                               : start_unix_ns(start_ticks);
 }
 
 // Anyone can put a file into /tmp under that name, before or after the process does; and a hard
@@ -93,15 +107,15 @@ Result<os::Fd> open_if_believed(const os::Fd& found, const std::string& path, ui
 
 // That the process is there still, and no other one with its pid, is told by its start.
 Program program_of(const RecordedProcess& process) {
-  Program program{.pid_inside = process.pid,
-                  .user_id = ::geteuid(),
+  Program program{.user_id = ::geteuid(),
                   .begin_unix_ns = process.program_begin_unix_ns,
                   .begin_is_of = "the program that ran",
                   .end_unix_ns = std::min(process.recording_end_unix_ns, kNotYet_ns)};
   if (program.begin_unix_ns != 0) return program;
-  const auto living = read_program(process.pid, 0);
-  const bool is_it = living && living->begin_unix_ns <= process.recording_begin_unix_ns;
-  program.begin_unix_ns = is_it ? living->begin_unix_ns : process.recording_begin_unix_ns;
+  const auto living = read_facts(process.pid);
+  const uint64_t living_since_unix_ns = living ? start_unix_ns(living->start_ticks) : 0;
+  const bool is_it = living && living_since_unix_ns <= process.recording_begin_unix_ns;
+  program.begin_unix_ns = is_it ? living_since_unix_ns : process.recording_begin_unix_ns;
   if (!is_it) program.begin_is_of = "the recording";
   return program;
 }
@@ -116,28 +130,76 @@ JitMap jit_map_of(os::Fd file) {
   };
 }
 
-Result<os::Fd> open_jit_map(uint32_t pid, uint64_t program_begin_ns) {
-  const auto program = read_program(pid, program_begin_ns);
-  if (!program) return tl::unexpected(program.error());
-  const std::string path = path_of(program->pid_inside);
+// Where a process's map is, or will be.
+struct JitMapFinder::Place {
+  uint32_t pid = 0;
+  uint64_t program_begin_ns = 0;
+  Facts facts;
+  os::Fd directory;  // O_PATH, of the /tmp that it sees
+};
+
+namespace {
+
+// Not the root directory: where a mount namespace ends with its last process, nothing is mounted
+// below the root any more.
+os::Fd find_tmp(uint32_t pid, const FileUser& user) {
   const os::Fd root = open_root_of(pid);
-  const AsUserOf user(pid);
+  const AsUserOf as_user(user);
+  return root.is_open() && as_user.is_known() ? find_below(root.get(), "/tmp") : os::Fd();
+}
+
+Result<os::Fd> open_map_in(const os::Fd& tmp, uint32_t pid, uint64_t program_begin_ns,
+                           const Facts& facts) {
+  const std::string path = path_of(facts.pid_inside);
+  const AsUserOf user(facts.user);
   if (user.is_refused()) {
     return fail(ErrorCode::PermissionDenied,
                 fmt::format("{} of process {} is not looked for: root may not become that "
                             "process's user here (CAP_SETUID, CAP_SETGID)",
                             path, pid));
   }
-  if (!root.is_open() || !user.is_known()) return fail(ErrorCode::NotFound, path);
-  const os::Fd directory = find_below(root.get(), "/tmp");
-  const os::Fd found =
-      directory.is_open()
-          ? find_below(directory.get(), path.substr(path.rfind('/') + 1), RESOLVE_NO_SYMLINKS)
-          : os::Fd();
+  if (!tmp.is_open() || !user.is_known()) return fail(ErrorCode::NotFound, path);
+  const os::Fd found = find_below(tmp.get(), path.substr(path.rfind('/') + 1), RESOLVE_NO_SYMLINKS);
   if (!found.is_open()) {
     return errno == ELOOP ? refusal(path, pid, "it is a link") : fail(ErrorCode::NotFound, path);
   }
-  return open_if_believed(found, path, pid, *program);
+  return open_if_believed(found, path, pid,
+                          {.user_id = facts.user.user_id,
+                           .begin_unix_ns = begin_unix_ns(facts.start_ticks, program_begin_ns)});
+}
+
+}  // namespace
+
+JitMapFinder::JitMapFinder() = default;
+JitMapFinder::~JitMapFinder() = default;
+
+// What is known of a living process is read anew each time: it may have become another user's.
+Result<os::Fd> JitMapFinder::open(uint32_t pid, uint64_t program_begin_ns) {
+  auto known = take_place(pid);
+  const auto facts = read_facts(pid);
+  const bool is_another = facts && known && facts->start_ticks != known->facts.start_ticks;
+  os::Fd tmp = facts && !is_another ? find_tmp(pid, facts->user) : os::Fd();
+  const bool is_known = known && known->program_begin_ns == program_begin_ns;
+  if (!tmp.is_open() && is_known) {
+    return open_map_in(known->directory, pid, program_begin_ns, known->facts);
+  }
+  if (!facts || is_another) return fail(ErrorCode::NotFound, "the process has ended");
+  auto map = open_map_in(tmp, pid, program_begin_ns, *facts);
+  if (!map && tmp.is_open()) keep({pid, program_begin_ns, *facts, std::move(tmp)});
+  return map;
+}
+
+std::optional<JitMapFinder::Place> JitMapFinder::take_place(uint32_t pid) {
+  const auto known = std::ranges::find(places_, pid, &Place::pid);
+  if (known == places_.end()) return std::nullopt;
+  std::optional<Place> place(std::move(*known));
+  places_.erase(known);
+  return place;
+}
+
+void JitMapFinder::keep(Place place) {
+  if (places_.size() >= kMaxPlaces) places_.erase(places_.begin());
+  places_.push_back(std::move(place));
 }
 
 Result<os::Fd> open_recorded_jit_map(const RecordedProcess& process) {

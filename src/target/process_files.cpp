@@ -21,25 +21,30 @@ namespace {
 constexpr int kMaxRaces = 8;
 constexpr unsigned kNoId = static_cast<unsigned>(-1);
 
+std::optional<FileUser> file_user_of(uint32_t pid) {
+  const auto text = os::read_small_file(fmt::format("/proc/{}/status", pid));
+  const auto status = text ? os::parse_status(*text) : std::nullopt;
+  if (!status) return std::nullopt;
+  return FileUser{status->user_ids[3], status->group_ids[3]};
+}
+
 }  // namespace
 
-AsUserOf::AsUserOf(uint32_t pid) {
+AsUserOf::AsUserOf(uint32_t pid) : AsUserOf(file_user_of(pid)) {}
+
+AsUserOf::AsUserOf(const std::optional<FileUser>& user) {
   if (::geteuid() != 0) {
     ordinary_.emplace();
     return;
   }
-  const auto text = os::read_small_file(fmt::format("/proc/{}/status", pid));
-  const auto status = text ? os::parse_status(*text) : std::nullopt;
-  if (!status) return;
-  const gid_t gid = status->group_ids[3];
-  const uid_t uid = status->user_ids[3];
+  if (!user) return;
   // The group first: without root's user id it could not be changed.
-  previous_gid_ = static_cast<gid_t>(::setfsgid(gid));
-  previous_uid_ = static_cast<uid_t>(::setfsuid(uid));
+  previous_gid_ = static_cast<gid_t>(::setfsgid(user->group_id));
+  previous_uid_ = static_cast<uid_t>(::setfsuid(user->user_id));
   is_changed_ = true;
   // These report no error (setfsuid(2)); an id that there is not tells what holds.
-  is_its_user_ =
-      static_cast<gid_t>(::setfsgid(kNoId)) == gid && static_cast<uid_t>(::setfsuid(kNoId)) == uid;
+  is_its_user_ = static_cast<gid_t>(::setfsgid(kNoId)) == user->group_id &&
+                 static_cast<uid_t>(::setfsuid(kNoId)) == user->user_id;
 }
 
 AsUserOf::~AsUserOf() {

@@ -12,12 +12,20 @@
 
 namespace sentry_prof::target {
 
+// With whose rights a process opens files: its file system ids (proc_pid_status(5)).
+struct FileUser {
+  uid_t user_id = 0;
+  gid_t group_id = 0;
+};
+
 // While it lives, files are opened with the rights of the target's user: root must not read for a
 // target what that target could not read itself, nor who may read all files without being root. Of
 // this thread only. Supplementary groups stay.
 class AsUserOf {
  public:
   explicit AsUserOf(uint32_t pid);
+  // Of a process that may have ended meanwhile.
+  explicit AsUserOf(const FileUser& user) : AsUserOf(std::optional(user)) {}
   AsUserOf(const AsUserOf&) = delete;
   AsUserOf& operator=(const AsUserOf&) = delete;
   ~AsUserOf();
@@ -29,6 +37,8 @@ class AsUserOf {
   bool is_refused() const { return is_changed_ && !is_its_user_; }
 
  private:
+  explicit AsUserOf(const std::optional<FileUser>& user);
+
   std::optional<os::AsOrdinaryReader> ordinary_;
   bool is_changed_ = false;
   bool is_its_user_ = false;

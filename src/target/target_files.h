@@ -26,7 +26,7 @@ class TargetFiles {
 
   // As make_proc_opener(). LimitExceeded also if few descriptors are left.
   std::unique_ptr<ImageOpener> make_opener();
-  // As open_jit_map().
+  // As JitMapFinder::open(); a helper that takes the place of a late one knows no places.
   Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns);
   // As os::is_same_file(); false also if that takes too long.
   bool is_same_file(const std::string& path, const std::string& other);

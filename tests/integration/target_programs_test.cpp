@@ -3,9 +3,11 @@
 #include "recording.h"
 #include "support/catch2.h"
 #include "target_path.h"
+#include "text_file.h"
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 using namespace sentry_prof::testing;
 
@@ -57,6 +59,19 @@ TEST_CASE("Code that a program compiled while it ran has the names that it tells
   CHECK(recording.summary().share_complete() > 0.98);
   CHECK(recording.summary().number("jit_frames_named") > 0);
   CHECK(recording.summary().number("jit_map_bad_lines") == 0);
+}
+
+TEST_CASE("Code that a program names as the last thing that it does", "[jit]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string pid_path = directory.file("pid");
+  const std::string script = GENERATE(std::string(R"(echo $$ >"$1"; exec "$0" 0.6 last)"),
+                                      std::string(R"("$0" 0.6 last & echo $! >"$1"; wait)"));
+  const Recording recording =
+      record_well(directory, {.command = {"sh", "-c", script, target_path("jit_code"), pid_path}});
+  const std::string pid = contents_of(pid_path);
+  CHECK(std::filesystem::remove("/tmp/perf-" + pid.substr(0, pid.find('\n')) + ".map"));
+  CHECK(recording.profile().share_containing("compiled_just_now") > 0.9);
 }
 
 TEST_CASE("Functions that call each other through code of the program's own making", "[jit]") {

@@ -1,7 +1,7 @@
 // jit_code CPU_SECONDS [MAP]: copies the code of a function into memory of its own and burns
 // CPU_SECONDS in it. MAP "tells": it is named in /tmp/perf-PID.map, as compilers do for perf, and
-// the file removed at the end; "leaves": the file stays; "late": only after the first half;
-// without: nowhere.
+// the file removed at the end; "leaves": the file stays; "late": only after the first half; "last":
+// as the last thing, and the file stays; without: nowhere.
 #include "work.h"
 
 #include <stdint.h>
@@ -48,6 +48,8 @@ int main(int argc, char** argv) {
   burn_until(compiled, cpu_seconds / 2);
   if (strcmp(way, "late") == 0) tell(memory);
   burn_until(compiled, cpu_seconds);
-  if (g_map_path[0] != 0 && strcmp(way, "leaves") != 0) unlink(g_map_path);
+  if (strcmp(way, "last") == 0) tell(memory);
+  const int stays = strcmp(way, "leaves") == 0 || strcmp(way, "last") == 0;
+  if (g_map_path[0] != 0 && !stays) unlink(g_map_path);
   return 0;
 }

@@ -56,6 +56,28 @@ TEST_CASE("A JIT map that begins after the first sample is found when the chunk 
   CHECK(figures.jit.bad_map_lines == 1);
 }
 
+TEST_CASE("A JIT map that a process writes last is found at its end") {
+  RecordingFixture run;
+  run.sample(kBegin_ns + 1);
+  run.sample(kBegin_ns + 2);
+  run.jit_maps[kPid] = kMap;
+  run.recording->on_event({kBegin_ns + 3, ExitEvent{kPid, kPid}});
+  run.jit_maps.clear();
+  const RunFigures figures = run.finish(kBegin_ns + 10);
+  CHECK(functions_of(run.sink.profiles.at(0)) == Names{"leaf", "caller"});
+  CHECK(figures.jit.frames_named == 2);
+}
+
+TEST_CASE("The next program's JIT map is not taken for that of the one before its exec") {
+  RecordingFixture run;
+  run.sample(kBegin_ns + 1);
+  run.sample(kBegin_ns + 2);
+  run.jit_maps[kPid] = kMap;
+  run.recording->on_event({kBegin_ns + 3, CommEvent{kPid, kPid, true, "next"}});
+  const RunFigures figures = run.finish(kBegin_ns + 10);
+  CHECK(figures.jit.frames_named == 0);
+}
+
 TEST_CASE("Two programs of one process each have their own JIT map") {
   RecordingFixture run;
   run.jit_maps[kPid] = kMap;

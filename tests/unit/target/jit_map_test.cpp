@@ -9,8 +9,10 @@
 #include "target/launch.h"
 #include "unit/os/scratch.h"
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -20,6 +22,7 @@
 
 using namespace sentry_prof;
 using target::JitMap;
+using target::JitMapFinder;
 
 namespace {
 
@@ -62,10 +65,15 @@ class Sleeper {
   std::string map_path_;
 };
 
-Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns) {
-  auto file = target::open_jit_map(pid, program_begin_ns);
+Result<JitMap> find_with(JitMapFinder& finder, uint32_t pid, uint64_t program_begin_ns = 0) {
+  auto file = finder.open(pid, program_begin_ns);
   if (!file) return tl::unexpected(file.error());
   return target::jit_map_of(std::move(*file));
+}
+
+Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns) {
+  JitMapFinder finder;
+  return find_with(finder, pid, program_begin_ns);
 }
 
 std::string text_of(const Result<JitMap>& map) {
@@ -77,15 +85,30 @@ std::string text_of(const Result<JitMap>& map) {
   return text;
 }
 
-// Why the process's map is not used.
-std::string refusal(const Sleeper& process, uint64_t program_begin_ns = 0) {
-  const auto map = find_jit_map(process.pid(), program_begin_ns);
+std::string refusal_of(const Result<JitMap>& map) {
   if (map) return "none";
   return map.error().code == ErrorCode::NotFound ? "not found" : map.error().message;
 }
 
+// Why the process's map is not used.
+std::string refusal(const Sleeper& process, uint64_t program_begin_ns = 0) {
+  return refusal_of(find_jit_map(process.pid(), program_begin_ns));
+}
+
 bool says(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
+}
+
+std::optional<uint32_t> only_child_of(uint32_t pid) {
+  const auto children = os::read_small_file(fmt::format("/proc/{0}/task/{0}/children", pid));
+  if (!children || children->empty()) return std::nullopt;
+  return static_cast<uint32_t>(std::stoul(*children));
+}
+
+void set_age(const std::string& path, time_t seconds) {
+  const timespec then{::time(nullptr) - seconds, 0};
+  const timespec times[] = {then, then};
+  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
 }
 
 bool runs_as(uint32_t pid, uid_t user_id) {
@@ -106,6 +129,49 @@ TEST_CASE("A process's JIT map is found, grows, and can be read when the process
   process.end();
   fs::remove(process.map_path());
   CHECK(text_of(map) == "1000 10 first\n2000 10 second\n");
+}
+
+TEST_CASE("A JIT map that a process writes last is found if it was looked for before") {
+  Sleeper process;
+  const uint32_t pid = process.pid();
+  const std::string path = process.map_path();
+  JitMapFinder finder;
+  SECTION("looked for") {
+    CHECK(refusal_of(find_with(finder, pid)) == "not found");
+    process.end();
+    test::write_text(path, "1000 10 last\n");
+    CHECK(text_of(find_with(finder, pid)) == "1000 10 last\n");
+    CHECK(refusal_of(find_with(finder, pid)) == "not found");  // whoever has the pid by then
+  }
+  SECTION("not looked for") {
+    process.end();
+    test::write_text(path, "1000 10 last\n");
+    CHECK(refusal_of(find_with(finder, pid)) == "not found");
+  }
+  SECTION("looked for as that of the program before its exec") {
+    CHECK(refusal_of(find_with(finder, pid)) == "not found");
+    process.end();
+    test::write_text(path, "1000 10 last\n");
+    CHECK(refusal_of(find_with(finder, pid, os::monotonic_ns())) == "not found");
+  }
+  SECTION("older than the program") {
+    CHECK(refusal_of(find_with(finder, pid)) == "not found");
+    process.end();
+    test::write_text(path, "1000 10 old\n");
+    set_age(path, 3600);
+    CHECK(says(refusal_of(find_with(finder, pid)), "older than the program"));
+  }
+  SECTION("after those of many other processes") {
+    CHECK(refusal_of(find_with(finder, pid)) == "not found");
+    std::vector<std::unique_ptr<Sleeper>> others(JitMapFinder::kMaxPlaces);
+    for (auto& other : others) {
+      other = std::make_unique<Sleeper>();
+      CHECK(refusal_of(find_with(finder, other->pid())) == "not found");
+    }
+    process.end();
+    test::write_text(path, "1000 10 last\n");
+    CHECK(refusal_of(find_with(finder, pid)) == "not found");
+  }
 }
 
 TEST_CASE("A JIT map that is no regular file is not opened") {
@@ -132,9 +198,7 @@ TEST_CASE("A JIT map that is older than the program was another's") {
   Sleeper process;
   test::write_text(process.map_path(), "1000 10 old\n");
   SECTION("of a process with that pid") {
-    const timespec an_hour_ago{::time(nullptr) - 3600, 0};
-    const timespec times[] = {an_hour_ago, an_hour_ago};
-    REQUIRE(::utimensat(AT_FDCWD, process.map_path().c_str(), times, 0) == 0);
+    set_age(process.map_path(), 3600);
     CHECK(says(refusal(process), "older than the program"));
   }
   SECTION("of what the process ran before its exec") {
@@ -153,23 +217,31 @@ TEST_CASE("A JIT map is looked for in the /tmp that the process sees, by the pid
       "mount -t tmpfs none /tmp || exit 1; echo '1000 10 inside' > /tmp/perf-1.map; exec sleep "
       "1000";
   Sleeper process({"unshare", "--mount", "--pid", "--kill-child", "--fork", "sh", "-c", script});
-  const auto inner_pid = [&]() -> std::optional<uint32_t> {
-    const auto children =
-        os::read_small_file(fmt::format("/proc/{0}/task/{0}/children", process.pid()));
-    if (!children || children->empty()) return std::nullopt;
-    return static_cast<uint32_t>(std::stoul(*children));
-  };
   std::optional<uint32_t> pid;
   Result<JitMap> map = fail(ErrorCode::NotFound, "");
   for (int attempt = 0; attempt < 500 && !map; ++attempt) {
     ::usleep(10'000);
-    if ((pid = inner_pid())) map = find_jit_map(*pid, 0);
+    if ((pid = only_child_of(process.pid()))) map = find_jit_map(*pid, 0);
   }
   if (!map) {
     WARN("skipped: no mount and pid namespaces here");
     return;
   }
   CHECK(text_of(map) == "1000 10 inside\n");
+
+  // The namespaces end with the process.
+  const std::string tmp = fmt::format("/proc/{}/root/tmp", *pid);
+  const os::Fd directory(::open(tmp.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  REQUIRE(::unlinkat(directory.get(), "perf-1.map", 0) == 0);
+  JitMapFinder finder;
+  CHECK(refusal_of(find_with(finder, *pid)) == "not found");
+  process.end();
+  for (int attempt = 0; attempt < 500 && ::kill(static_cast<pid_t>(*pid), 0) == 0; ++attempt) {
+    ::usleep(10'000);
+  }
+  const os::Fd file(::openat(directory.get(), "perf-1.map", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(::write(file.get(), "2000 10 last\n", 13) == 13);
+  CHECK(text_of(find_with(finder, *pid)) == "2000 10 last\n");
 }
 
 TEST_CASE("A JIT map is believed if the process's user owns it, or root alone") {
@@ -202,17 +274,23 @@ TEST_CASE("A JIT map is believed if the process's user owns it, or root alone") 
   // The process could not read it itself: nobody reads it for it.
   REQUIRE(::chmod(process.map_path().c_str(), 0600) == 0);
   CHECK_FALSE(is_believed_of(0));
+
+  // Nor when it has ended.
+  const uint32_t pid = process.pid();
+  fs::remove(process.map_path());
+  JitMapFinder finder;
+  CHECK(refusal_of(find_with(finder, pid)) == "not found");
+  process.end();
+  test::write_text(process.map_path(), "1000 10 x\n");
+  REQUIRE(::chmod(process.map_path().c_str(), 0600) == 0);
+  const uid_t owner = GENERATE(as<uid_t>(), 0, 65534, 12345);
+  REQUIRE(::chown(process.map_path().c_str(), owner, 0) == 0);
+  CHECK((refusal_of(find_with(finder, pid)) == "none") == (owner == kNobody));
 }
 
 namespace {
 
 uint64_t unix_seconds_ago_ns(uint64_t seconds) { return os::unix_ns() - seconds * kNsPerSecond; }
-
-void set_age(const std::string& path, time_t seconds) {
-  const timespec then{::time(nullptr) - seconds, 0};
-  const timespec times[] = {then, then};
-  REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
-}
 
 std::string refusal_of_recorded(const target::RecordedProcess& process) {
   const auto file = target::open_recorded_jit_map(process);

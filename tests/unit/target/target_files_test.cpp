@@ -3,6 +3,7 @@
 
 #include "os/file.h"
 #include "support/catch2.h"
+#include "target/launch.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"
 #include "unit/os/scratch.h"
@@ -14,6 +15,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -166,6 +168,26 @@ TEST_CASE("A JIT map that somebody else has open grows, too") {
   const auto file = (*map)();
   REQUIRE(file);
   CHECK(text_of(*file) == "1000 10 first\n2000 10 second\n");
+}
+
+TEST_CASE("A JIT map that a process writes last is found by who looked for it before") {
+  const FileServer::MayPass may_pass = GENERATE(always, never);
+  const auto files = TargetFiles::start(may_pass);
+  REQUIRE(files);
+  auto child = target::LaunchedChild::start({"sleep", "1000"});
+  REQUIRE(child);
+  const auto pid = static_cast<uint32_t>(child->pid());
+  CHECK_FALSE((*files)->find_jit_map(pid, 0));
+  ::kill(child->pid(), SIGKILL);
+  REQUIRE(child->wait());
+  const std::string path = fmt::format("/tmp/perf-{}.map", pid);
+  test::write_text(path, "1000 10 last\n");
+  const auto map = (*files)->find_jit_map(pid, 0);
+  ::unlink(path.c_str());
+  REQUIRE(map);
+  const auto file = (*map)();
+  REQUIRE(file);
+  CHECK(text_of(*file) == "1000 10 last\n");
 }
 
 TEST_CASE("Two paths are compared by who may wait for it") {

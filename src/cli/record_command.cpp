@@ -178,6 +178,16 @@ int exec_failure(const std::string& command, int exec_errno) {
   return exec_errno == ENOENT ? kNotFound : kNotExecutable;
 }
 
+// Why there is no recording. ^C reaches the command, too, and may have ended it before its exec:
+// that is its end like any other, and not our failure.
+int not_recorded(const Error& error, target::LaunchedChild& child, RecordUpload* upload,
+                 const os::SignalSet& signals) {
+  give_up(upload, signals, error);
+  if (error.code != ErrorCode::Gone) return kOwnFailure;
+  const auto status = child.wait();
+  return status ? exit_code_of(*status) : kOwnFailure;
+}
+
 bool has_ended(const target::LaunchedChild& child) {
   pollfd end{child.pidfd().get(), POLLIN, 0};
   return ::poll(&end, 1, 0) == 1;
@@ -216,10 +226,7 @@ int record_launched(const RecordOptions& options, const SharedFiles& files,
   auto run = live.recorder.launch(*child, exec_errno);
   live.line.clear();
   if (exec_errno != 0) return exec_failure(options.command.front(), exec_errno);
-  if (!run) {
-    give_up((*outputs)->upload.get(), signals, run.error());
-    return kOwnFailure;
-  }
+  if (!run) return not_recorded(run.error(), *child, (*outputs)->upload.get(), signals);
   files->end();
   const bool is_written = leave_launched(options, *run, **outputs, *child, signals);
   const auto status = live.recorder.wait_for_end_of(*child);

@@ -63,7 +63,8 @@ class Recorder {
   Result<RunResult> attach(std::span<const int> pids);
   // Records a command from its exec to its end. `child` has not been released yet. A command that
   // outlives the recording goes on undisturbed.
-  // NotFound / PermissionDenied with the errno in `exec_errno` if its exec failed.
+  // NotFound / PermissionDenied with the errno in `exec_errno` if its exec failed. Gone if a signal
+  // ended it before.
   // The child is not waited for: its status is the caller's to take.
   Result<RunResult> launch(target::LaunchedChild& child, int& exec_errno);
   // Waits for a command that was launched, passing signals on to it: its wait status.

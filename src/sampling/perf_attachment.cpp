@@ -208,6 +208,9 @@ Result<void> PerfAttachment::attach_before_exec(pid_t child) {
     return {};
   }
   events_.reset();
+  if (error_number == ESRCH) {
+    return fail(ErrorCode::Gone, "the command was ended before it could start");
+  }
   refused_pid_ = child;
   return tl::unexpected<Error>(explain(error_number, std::span(&child, 1), 1));
 }

@@ -95,6 +95,23 @@ TEST_CASE("A signal at any moment leaves a whole file or none", "[signals]") {
   }
 }
 
+// As ^C does, whose signal the command gets, too: before its exec it has nothing to do about it.
+TEST_CASE("A signal to the group at any moment is the launched command's end", "[signals]") {
+  SKIP_IF(missing_perf());
+  for (int i = 0; i < 40; ++i) {
+    const double delay_s = 0.0005 * i;
+    INFO(delay_s);
+    const TemporaryDirectory directory;
+    BackgroundProcess profiler(record_command(directory, {.command = {"sleep", "60"}}));
+    sleep_for(delay_s);
+    ::kill(-profiler.pid(), SIGINT);
+    const CommandResult result = profiler.wait();
+    INFO(result.standard_error);
+    const bool was_installed = result.status() != -SIGINT;
+    if (was_installed) CHECK(result.status() == 128 + SIGINT);
+  }
+}
+
 TEST_CASE("A second signal ends it even while the first is dealt with", "[signals]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

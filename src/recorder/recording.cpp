@@ -17,7 +17,7 @@ namespace {
 
 // Estimating a chunk's size is cheap but not free; a sample adds at most some 20 KiB.
 constexpr uint32_t kSamplesPerSizeCheck = 256;
-// Maps of a process are read again at most after one second, then two, four ...
+// Maps of a process are read again after one second, then two, four ...
 constexpr uint64_t kFirstReread_ns = kNsPerSecond;
 constexpr size_t kMaxRereads = 4096;
 // Processes that have not been sampled since their exec. Their ends may get lost.
@@ -104,7 +104,9 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
     ++figures_.loss(Loss::UnsupportedAbi);
     return;
   }
-  const unwind::ModuleMap& modules = processes_.process(sample.pid).modules;
+  const target::Process& process = processes_.process(sample.pid);
+  if (process.modules_known_at_ns < last_loss_ns_) reread_stale_maps(sample.pid, time_ns);
+  const unwind::ModuleMap& modules = process.modules;
   unwind::Walk stack = walk(time_ns, sample, modules);
   if (is_during_exec(sample, stack)) {
     ++figures_.loss(Loss::DuringExec);
@@ -195,7 +197,16 @@ bool Recording::ends_for_want_of_image(const unwind::Walk& walk) const {
          images_.is_unanswered(walk.frames.back().image);
 }
 
-// Not more often than a garbage pc deserves: the first time at once, then after ever longer times.
+// Among the lost records may be those of a library that took another one's place, whose names its
+// functions would have. Once a second, as losses go on where a machine is overloaded.
+void Recording::reread_stale_maps(uint32_t pid, uint64_t time_ns) {
+  const auto reread = rereads_.find(pid);
+  if (reread != rereads_.end() && time_ns < reread->second.last_ns + kFirstReread_ns) return;
+  reread_maps(pid, time_ns);
+}
+
+// Not more often than a garbage pc deserves: the first time at once, and where records were lost
+// since, then after ever longer times.
 bool Recording::reread_maps(uint32_t pid, uint64_t time_ns) {
   if (!options_.reread_process) return false;
   // /proc tells of now; for a sample that waited long in the ring it would be a guess.
@@ -203,7 +214,8 @@ bool Recording::reread_maps(uint32_t pid, uint64_t time_ns) {
   if (now_ns - time_ns > kFreshSample_ns) return false;
   if (rereads_.size() > kMaxRereads) rereads_.clear();
   Reread& reread = rereads_[pid];
-  if (time_ns < reread.not_before_ns) return false;
+  if (time_ns < reread.not_before_ns && reread.last_ns >= last_loss_ns_) return false;
+  reread.last_ns = time_ns;
   reread.back_off_ns = std::max(kFirstReread_ns, 2 * reread.back_off_ns);
   reread.not_before_ns = time_ns + reread.back_off_ns;
   const auto snapshot = options_.reread_process(pid);
@@ -335,7 +347,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {
 // Among the lost records may be any that this state rests on.
 void Recording::on_body(uint64_t time_ns, const sampling::LostEvent&) {
   for (auto& [tid, record] : threads_) record.activity.on_records_lost(time_ns);
-  rereads_.clear();
+  last_loss_ns_ = time_ns;
   execs_.clear();
   may_lack_ends_ = true;
 }

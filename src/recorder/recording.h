@@ -37,7 +37,7 @@ struct RecordingOptions {
   Session session;
   uint32_t main_pid = 0;
   std::string main_executable;  // path; empty for a command that has yet to exec
-  // Reads a process's maps again, where its map records seem to have been lost. May be empty.
+  // Reads a process's maps again, where its map records may have been lost. May be empty.
   std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
   // Reads the rest of stacks that are deeper than their copies, and code that no file holds. May be
   // empty.
@@ -106,6 +106,7 @@ class Recording final : public sampling::EventSink {
                     const unwind::ModuleMap& modules);
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk);
   bool ends_for_want_of_image(const unwind::Walk& walk) const;
+  void reread_stale_maps(uint32_t pid, uint64_t time_ns);
   bool reread_maps(uint32_t pid, uint64_t time_ns);
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
   profile::FrameKey key_of(const unwind::WalkedFrame& frame, uint32_t pid,
@@ -148,10 +149,12 @@ class Recording final : public sampling::EventSink {
   SampleFigures figures_;
   std::unordered_map<uint32_t, ThreadRecord> threads_;  // by tid; ended threads are removed
   struct Reread {
+    uint64_t last_ns = 0;  // time of the sample that led to it
     uint64_t not_before_ns = 0;
     uint64_t back_off_ns = 0;
   };
-  std::unordered_map<uint32_t, Reread> rereads_;  // by pid; only where a pc was unmapped
+  std::unordered_map<uint32_t, Reread> rereads_;  // by pid
+  uint64_t last_loss_ns_ = 0;                     // when records were last told to be lost
   std::unordered_set<uint32_t> execs_;            // pids that have not been seen running since
   std::vector<uint32_t> forgotten_images_;        // since the last chunk that was handed on
   bool may_lack_ends_ = false;                    // records were lost since the last chunk

@@ -109,8 +109,8 @@ std::string nothing_written(const RunFigures& figures) {
 std::string lost_records(const RunFigures& figures) {
   if (figures.sampler.lost_records == 0) return "";
   return fmt::format(
-      "{} records of names, mappings or context switches got lost: stacks may end early, and "
-      "sleeping may be drawn as work",
+      "{} records of names, mappings or context switches got lost: stacks may end early, or have "
+      "names of what was mapped in their place before, and sleeping may be drawn as work",
       figures.sampler.lost_records);
 }
 

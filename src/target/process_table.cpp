@@ -115,6 +115,7 @@ void ProcessTable::on_snapshot(const ProcessSnapshot& snapshot) {
   ProcessEntry& entry = process_entry(snapshot.pid);
   begin_process(entry);
   entry.process.name = snapshot.name;
+  entry.process.modules_known_at_ns = snapshot.taken_at_ns;
   entry.snapshot_time_ns = snapshot.taken_at_ns;
   for (const auto& [tid, name] : snapshot.threads) {
     living_thread(snapshot.pid, tid).state.name = name;
@@ -154,6 +155,7 @@ void ProcessTable::on_comm(uint32_t pid, uint32_t tid, std::string_view name, bo
   if (tid == pid) entry.process.name = name;
   if (!is_exec) return;
   set_modules(entry.process, {});
+  entry.process.modules_known_at_ns = time_ns;
   end_other_threads(entry, tid);
 }
 
@@ -186,6 +188,7 @@ void ProcessTable::on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint
 }
 
 void ProcessTable::copy_modules(const Process& parent, Process& child) {
+  child.modules_known_at_ns = parent.modules_known_at_ns;
   const size_t room = kMaxKeptModules - std::min(kMaxKeptModules, kept_modules_);
   if (parent.modules.modules().size() <= room) return set_modules(child, parent.modules);
   ++forgotten_;

@@ -18,6 +18,9 @@ struct Process {
   uint32_t pid = 0;
   std::string name;  // comm of the main thread
   unwind::ModuleMap modules;
+  // When these were last known to be all that it has, by a snapshot or an exec, be it its parent's;
+  // since then it is what records told. 0: never.
+  uint64_t modules_known_at_ns = 0;
   bool has_exited = false;
 };
 

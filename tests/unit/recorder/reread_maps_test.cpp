@@ -1,4 +1,4 @@
-// Maps that are read again where a pc lies in no mapping: its record may have been lost.
+// Maps that are read again where a pc lies in no mapping, and where records were lost.
 #include "recorder/recording.h"
 #include "recording_fixture.h"
 #include "support/catch2.h"
@@ -29,7 +29,89 @@ target::ProcessSnapshot with_unknown_code(uint32_t pid) {
   return snapshot;
 }
 
+constexpr uint64_t kLibrary = 0x60000;
+
+target::MappingFacts library(uint32_t pid, const char* path) {
+  target::MappingFacts mapping;
+  mapping.pid = pid;
+  mapping.begin = {kLibrary};
+  mapping.size_bytes = kCode_bytes;
+  mapping.path = path;
+  return mapping;
+}
+
+void map_library(RecordingFixture& run, uint64_t time_ns, const char* path) {
+  MapEvent map;
+  map.pid = map.tid = kPid;
+  map.begin = {kLibrary};
+  map.size_bytes = kCode_bytes;
+  map.path = path;
+  run.recording->on_event({time_ns, map});
+}
+
+std::string leaf_library(const Profile& profile, size_t sample) {
+  const auto stack = profile.stack(profile.samples.at(sample).stack);
+  return profile.images.at(profile.frames.at(stack[0]).image).code_file;
+}
+
 }  // namespace
+
+TEST_CASE("A library in another one's place whose record was lost has its own name") {
+  RecordingFixture run;
+  map_library(run, kSnapshotAt_ns, "/lib/before.so");
+  run.reread = [](uint32_t pid) {
+    target::ProcessSnapshot snapshot = with_unknown_code(pid);
+    snapshot.taken_at_ns = kSnapshotAt_ns + 30;
+    snapshot.mappings.push_back(library(pid, "/lib/after.so"));
+    return snapshot;
+  };
+  run.sample(kSnapshotAt_ns + 10, kLibrary + 8);
+  CHECK(run.rereads == 0);
+  run.recording->on_event({kSnapshotAt_ns + 20, LostEvent{1}});
+  run.sample(kSnapshotAt_ns + 30, kLibrary + 8);
+  run.sample(kSnapshotAt_ns + 40, kLibrary + 8);
+  CHECK(run.rereads == 1);
+  run.finish(3 * kNsPerSecond);
+  const Profile& profile = run.sink.profiles.at(0);
+  CHECK(leaf_library(profile, 0) == "/lib/before.so");
+  CHECK(leaf_library(profile, 1) == "/lib/after.so");
+  CHECK(leaf_library(profile, 2) == "/lib/after.so");
+}
+
+TEST_CASE("While records get lost again and again maps are read once a second") {
+  RecordingFixture run;
+  run.reread = [&run](uint32_t pid) {
+    target::ProcessSnapshot snapshot = with_unknown_code(pid);
+    snapshot.taken_at_ns = run.last_sample_ns;
+    return snapshot;
+  };
+  const auto lose_and_sample = [&run](uint64_t time_ns) {
+    run.recording->on_event({time_ns, LostEvent{1}});
+    run.sample(time_ns + 1);
+  };
+  for (uint64_t ms = 0; ms < 3000; ms += 100) lose_and_sample(kSnapshotAt_ns + ms * 1'000'000);
+  CHECK(run.rereads == 3);
+  run.finish(6 * kNsPerSecond);
+}
+
+TEST_CASE("What a process maps after its exec is known whatever was lost before") {
+  RecordingFixture run;
+  run.recording->on_event({kSnapshotAt_ns, LostEvent{1}});
+  run.recording->on_event({kSnapshotAt_ns + 1, CommEvent{kPid, kPid, true, "next"}});
+  run.map_code(kSnapshotAt_ns + 2, kCode);
+  run.sample(kSnapshotAt_ns + 3);
+  CHECK(run.rereads == 0);
+  SECTION("and so what its children have of it") {
+    run.recording->on_event({kSnapshotAt_ns + 4, ForkEvent{7, 7, kPid, kPid}});
+    run.sample_of(7, kSnapshotAt_ns + 5, kCode + 8, 7);
+    CHECK(run.rereads == 0);
+  }
+  SECTION("but not what is lost afterwards") {
+    run.recording->on_event({kSnapshotAt_ns + 4, LostEvent{1}});
+    run.sample(kSnapshotAt_ns + 5);
+    CHECK(run.rereads == 1);
+  }
+}
 
 TEST_CASE("Maps whose records were lost are read again, and the sample is walked by them") {
   RecordingFixture run;

@@ -1,11 +1,14 @@
 #include "os/limits.h"
 
+#include "os/directory.h"
+#include "os/fd.h"
 #include "os/file.h"
 
 #include <algorithm>
 #include <charconv>
 #include <string>
 
+#include <fcntl.h>
 #include <sys/resource.h>
 
 namespace sentry_prof::os {
@@ -37,6 +40,16 @@ uint64_t raise_open_file_limit(uint64_t wanted) {
     }
   }
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+uint64_t open_file_count() {
+  constexpr uint64_t kOfTheListing = 2;  // `directory`, and that of for_each_name()
+  const Fd directory(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  uint64_t count = 0;
+  for_each_name(directory.get(), [&](const char* name) {
+    if (*name != '.') ++count;
+  });
+  return count - std::min(count, kOfTheListing);
 }
 
 }  // namespace sentry_prof::os

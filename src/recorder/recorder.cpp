@@ -10,6 +10,7 @@
 #include "recorder/executable_name.h"
 #include "recorder/register_mapping.h"
 #include "recorder/run_figures.h"
+#include "sampling/file_budget.h"
 #include "target/proc.h"
 
 #include <algorithm>
@@ -90,6 +91,16 @@ bool all_ended(const std::vector<int>& pidfds) {
   });
 }
 
+// Where a process cannot be held, besides that it has ended.
+Error explain_refusal(Error error, size_t processes) {
+  if (error.code != ErrorCode::LimitExceeded || processes == 1) return error;
+  error.message += fmt::format(
+      ". Each of the {} processes takes a descriptor, and each of their threads some. Raise the "
+      "hard limit of open files (ulimit -n as root, LimitNOFILE= of a service)",
+      processes);
+  return error;
+}
+
 std::string count_of_processes(size_t count) {
   return count == 1 ? "a process" : fmt::format("{} processes", count);
 }
@@ -143,7 +154,8 @@ Recorder::Recorder(RecorderOptions options, sampling::Sampler& sampler,
       show_progress_(std::move(show_progress)) {}
 
 Result<RunResult> Recorder::attach(std::span<const int> pids) {
-  os::raise_open_file_limit(0);  // each process is held by a descriptor
+  // A descriptor of each process, until the sampler counts what it needs itself.
+  os::raise_open_file_limit(sampling::FileBudget(0, os::open_file_count()).limit_for(pids.size()));
   auto run = prepare();
   if (!run) return tl::unexpected(run.error());
   const auto living = hold_living(pids, **run);
@@ -174,7 +186,7 @@ Result<std::vector<int>> Recorder::hold_living(std::span<const int> pids, Run& r
       run.notes.push_back(fmt::format("process {} ended before it could be recorded", pid));
       gone = std::move(pidfd.error());
     } else {
-      return tl::unexpected(pidfd.error());
+      return tl::unexpected(explain_refusal(std::move(pidfd.error()), pids.size()));
     }
   }
   if (living.empty()) return tl::unexpected(std::move(gone));

@@ -14,9 +14,6 @@
 namespace sentry_prof::sampling {
 namespace {
 
-// Left to the rest of the program: output, files of the target, temporaries. Of a small limit a
-// quarter.
-constexpr uint64_t kReservedFiles = 128;
 // A process that starts threads without a pause might never give a pass that finds nothing new.
 // After two passes nearly all new ones have inherited their events anyway.
 constexpr int kMaxPasses = 64;
@@ -112,16 +109,16 @@ ThreadAttrs PerfAttachment::thread_attrs(EventLayout layout) const {
   return attrs;
 }
 
-void PerfAttachment::raise_file_limit(size_t threads) {
-  const uint64_t wanted = uint64_t{threads} * rings_.size() * 2 + kReservedFiles;
-  file_limit_ = os::raise_open_file_limit(wanted);
-  event_limit_ = file_limit_ - std::min(kReservedFiles, file_limit_ / 4);
+void PerfAttachment::raise_file_limit() {
+  const uint64_t open = os::open_file_count();
+  const uint64_t wanted = FileBudget(0, open).limit_for(events_needed(EventLayout::TwoEvents));
+  files_ = FileBudget(os::raise_open_file_limit(wanted), open);
 }
 
 // With a tenth to spare, for threads that are born meanwhile.
-uint64_t PerfAttachment::events_needed(size_t threads, EventLayout layout) const {
+uint64_t PerfAttachment::events_needed(EventLayout layout) const {
   const uint64_t each = layout == EventLayout::TwoEvents ? 2 : 1;
-  const uint64_t needed = uint64_t{threads} * rings_.size() * each;
+  const uint64_t needed = uint64_t{threads_seen_} * rings_.size() * each;
   return needed + needed / 10;
 }
 
@@ -150,7 +147,7 @@ int PerfAttachment::open_new_threads(std::span<const TargetThread> threads,
 int PerfAttachment::attach_all(std::span<const pid_t> pids,
                                std::span<const TargetThread> first_threads, EventLayout layout,
                                DuplicateFilter& duplicates) {
-  events_.emplace(rings_, event_limit_);
+  events_.emplace(rings_, files_.events());
   setup_.threads_attached = 0;
   const ThreadAttrs attrs = thread_attrs(layout);
   std::unordered_set<pid_t> known;
@@ -162,6 +159,7 @@ int PerfAttachment::attach_all(std::span<const pid_t> pids,
     error_number = open_new_threads(list_threads_of(pids), attrs, &duplicates, known);
     if (known.size() == known_before) break;
   }
+  threads_seen_ = std::max(threads_seen_, known.size());
   if (error_number == 0 && setup_.threads_attached == 0) error_number = ESRCH;
   if (error_number != 0) {
     events_.reset();
@@ -174,31 +172,33 @@ Result<void> PerfAttachment::attach(std::span<const pid_t> pids, DuplicateFilter
   if (auto prepared = prepare(false); !prepared) return prepared;
   const std::vector<TargetThread> threads = list_threads_of(pids);
   if (threads.empty()) return tl::unexpected<Error>(gone_error(pids));
-  raise_file_limit(threads.size());
+  threads_seen_ = threads.size();
+  raise_file_limit();
   int error_number = EMFILE;
   for (EventLayout layout : {EventLayout::TwoEvents, EventLayout::OneEvent}) {
-    if (error_number != EMFILE || events_needed(threads.size(), layout) > event_limit_) continue;
+    if (error_number != EMFILE || events_needed(layout) > files_.events()) continue;
     error_number = attach_all(pids, threads, layout, duplicates);
   }
   if (error_number == 0) return {};
-  return tl::unexpected<Error>(explain(error_number, pids, threads.size()));
+  return tl::unexpected<Error>(explain(error_number, pids));
 }
 
-Error PerfAttachment::explain(int error_number, std::span<const pid_t> pids, size_t threads) const {
+Error PerfAttachment::explain(int error_number, std::span<const pid_t> pids) const {
   if (error_number == ESRCH) return gone_error(pids);
   if (error_number != EMFILE) return explain_target_failure(error_number, refused_pid_);
-  const uint64_t needed = events_needed(threads, EventLayout::OneEvent) + kReservedFiles;
-  return {
-      ErrorCode::LimitExceeded,
-      fmt::format("too many threads for the limit of open files: {} threads on {} CPUs need {}, "
-                  "and {} are allowed. Raise it: ulimit -n {}",
-                  threads, rings_.size(), needed, file_limit_, needed)};
+  const uint64_t needed = files_.limit_for(events_needed(EventLayout::OneEvent));
+  return {ErrorCode::LimitExceeded,
+          fmt::format("too many threads for the limit of open files: {} threads on {} CPUs take a "
+                      "limit of {}, and it is {}. Raise the hard limit (ulimit -n {} as root, "
+                      "LimitNOFILE= of a service)",
+                      threads_seen_, rings_.size(), needed, files_.limit(), needed)};
 }
 
 Result<void> PerfAttachment::attach_before_exec(pid_t child) {
   if (auto prepared = prepare(true); !prepared) return prepared;
-  raise_file_limit(1);
-  events_.emplace(rings_, event_limit_);
+  threads_seen_ = 1;
+  raise_file_limit();
+  events_.emplace(rings_, files_.events());
   ThreadAttrs attrs = thread_attrs(EventLayout::TwoEvents);
   attrs.sampling.disabled = 1;
   attrs.sampling.enable_on_exec = 1;
@@ -212,7 +212,7 @@ Result<void> PerfAttachment::attach_before_exec(pid_t child) {
     return fail(ErrorCode::Gone, "the command was ended before it could start");
   }
   refused_pid_ = child;
-  return tl::unexpected<Error>(explain(error_number, std::span(&child, 1), 1));
+  return tl::unexpected<Error>(explain(error_number, std::span(&child, 1)));
 }
 
 }  // namespace sentry_prof::sampling

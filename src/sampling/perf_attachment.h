@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sampling/duplicate_filter.h"
+#include "sampling/file_budget.h"
 #include "sampling/perf_attr.h"
 #include "sampling/perf_rings.h"
 #include "sampling/sampler.h"
@@ -44,14 +45,14 @@ class PerfAttachment {
   Result<void> open_rings_on_online_cpus();
   void describe_setup();
   ThreadAttrs thread_attrs(EventLayout layout) const;
-  void raise_file_limit(size_t threads);
-  uint64_t events_needed(size_t threads, EventLayout layout) const;
+  void raise_file_limit();
+  uint64_t events_needed(EventLayout layout) const;
   // 0, or the errno of what failed; then nothing is attached.
   int attach_all(std::span<const pid_t> pids, std::span<const TargetThread> first_threads,
                  EventLayout layout, DuplicateFilter& duplicates);
   int open_new_threads(std::span<const TargetThread> threads, const ThreadAttrs& attrs,
                        DuplicateFilter* duplicates, std::unordered_set<pid_t>& known);
-  Error explain(int error_number, std::span<const pid_t> pids, size_t threads) const;
+  Error explain(int error_number, std::span<const pid_t> pids) const;
 
   SamplerOptions options_;
   EventChoices choices_;
@@ -59,8 +60,8 @@ class PerfAttachment {
   std::vector<PerfRing> rings_;
   std::optional<ThreadEvents> events_;  // after rings_: redirected into them
   pid_t refused_pid_ = 0;               // whose thread could not be opened, after a failure
-  uint64_t file_limit_ = 0;             // RLIMIT_NOFILE
-  uint64_t event_limit_ = 0;            // what of it events may take
+  size_t threads_seen_ = 0;             // of the target
+  FileBudget files_{0, 0};              // for events_
 };
 
 }  // namespace sentry_prof::sampling

@@ -8,6 +8,10 @@
 
 #include <csignal>
 #include <filesystem>
+#include <iterator>
+#include <sstream>
+
+#include <unistd.h>
 
 using namespace sentry_prof::testing;
 
@@ -195,6 +199,40 @@ TEST_CASE("500 threads and a hard limit of 64 files: all of them, or why not", "
   Command command = record_command(directory, {.options = {"-d", "0.5"}, .pids = {target.pid()}});
   command.arguments.insert(command.arguments.begin(), {"prlimit", "--nofile=64:64"});
   check_all_threads_or_why_not(read_recording(directory, run_command(command)));
+}
+
+TEST_CASE("Of 200 processes each takes a descriptor, too: the limit that is asked for is enough",
+          "[nofile]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_other_user());
+  SKIP_IF(missing_program("prlimit"));
+  const char* const script =
+      "i=0; while [ $i -lt 200 ]; do sleep 60 & i=$((i + 1)); done; echo $(jobs -p); wait";
+  BackgroundProcess target({.arguments = {"bash", "-c", script}});
+  REQUIRE(target.wait_for_output("\n"));
+  std::istringstream words(target.standard_output());
+  const std::vector<pid_t> pids{std::istream_iterator<pid_t>(words), {}};
+  REQUIRE(pids.size() == 200);
+  // Root may go beyond the hard limit.
+  const auto record_with = [&](const TemporaryDirectory& directory, const std::string& limit) {
+    Command command = record_command(directory, {.options = {"-d", "0.2"}, .pids = pids});
+    command.arguments.insert(
+        command.arguments.begin(),
+        {"setpriv", "--bounding-set=-sys_resource", "prlimit", "--nofile=" + limit + ":" + limit});
+    return read_recording(directory, run_command(command));
+  };
+  const TemporaryDirectory too_few, enough;
+  const long cpus = ::sysconf(_SC_NPROCESSORS_ONLN);
+  const Recording refused = record_with(too_few, std::to_string(200 * (cpus + 1)));
+  INFO(refused.result.standard_error);
+  CHECK(refused.result.status() == 1);
+  const std::string_view kBefore = "ulimit -n ";
+  const size_t at = refused.result.standard_error.find(kBefore);
+  REQUIRE(at != std::string::npos);
+  const int asked_for = std::stoi(refused.result.standard_error.substr(at + kBefore.size()));
+  CHECK(asked_for > 200 * (cpus + 1));
+  const Recording recording = record_with(enough, std::to_string(asked_for));
+  CHECK(recording.summary().number("threads_attached") == 200);
 }
 
 TEST_CASE("500 threads and a hard limit of 64 files, as an ordinary user", "[nofile]") {

@@ -236,6 +236,14 @@ TEST_CASE("The hard limit of open files is raised too where the kernel allows it
         }) == 0);
 }
 
+TEST_CASE("Descriptors that are open are counted") {
+  const uint64_t before = os::open_file_count();
+  CHECK(before >= 3);
+  const os::Fd one(::open("/", O_PATH | O_CLOEXEC));
+  const os::Fd two(::open("/", O_PATH | O_CLOEXEC));
+  CHECK(os::open_file_count() == before + 2);
+}
+
 TEST_CASE("Clocks run forward and the process has used something") {
   const uint64_t begin = os::monotonic_ns();
   CHECK(os::monotonic_ns() >= begin);

@@ -30,12 +30,13 @@ RowStatus DebugCfi::row_at(const elf::Layout& layout, LinkAddress pc, unwind::Ro
   return RowStatus::NoCfi;
 }
 
-// False if there is no further place that has any.
+// False if there is no further place that has any, or none for now.
 bool DebugCfi::load_next(const elf::Layout& layout) {
   while (next_ != Place::None) {
     const Place place = next_;
-    next_ = static_cast<Place>(static_cast<uint8_t>(place) + 1);
     auto sections = load(place, layout);
+    if (!sections && sections.error().code == ErrorCode::Gone) return false;
+    next_ = static_cast<Place>(static_cast<uint8_t>(place) + 1);
     if (!sections) {
       const bool is_absent = sections.error().code == ErrorCode::NotFound;
       if (problem_.empty() && !is_absent) problem_ = std::move(sections.error().message);

@@ -34,7 +34,9 @@ struct CfiBudget {
 // Looked at in this order, each when none before covers an address. Recording thread only.
 class DebugCfi {
  public:
-  // Finds the debug file of the image's build id, which it proves. NotFound is no problem.
+  // Finds the debug file of the image's build id, which it proves. NotFound is no problem, nor is
+  // Gone: nobody is left in whose root directory it could be looked for, but another process may
+  // come.
   using FindDebugFile = std::function<Result<std::shared_ptr<const ByteSource>>()>;
 
   DebugCfi(std::shared_ptr<const ByteSource> file, FindDebugFile find_debug_file,

@@ -29,6 +29,10 @@ std::string file_key(const MappingFacts& mapping) {
                      pid, mapping.path);
 }
 
+std::string problem_of(const std::string& path, const std::string& reason) {
+  return fmt::format("{}: {}", path, reason);
+}
+
 RuntimeAddress end_of(const MappingFacts& mapping) {
   const uint64_t end = mapping.begin.value + mapping.size_bytes;
   return {end < mapping.begin.value ? UINT64_MAX : end};
@@ -79,7 +83,8 @@ unwind::Module ImageStore::module_for(const MappingFacts& mapping) {
   const auto bias =
       elf::bias_of_mapping(image.layout(), mapping.begin, mapping.size_bytes, mapping.file_offset);
   if (!bias) {
-    note_problem(mapping.path, "mapped in a way that its program headers do not describe");
+    note_problem(
+        problem_of(mapping.path, "mapped in a way that its program headers do not describe"));
     return module;
   }
   newest_pid_[known.image] = mapping.pid;
@@ -122,9 +127,9 @@ ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
                          next_id_ < kMaxIds &&
                          mapping.path.size() <= kMaxPaths_bytes - paths_bytes_;
   if (!have_room) {
-    note_problem("", fmt::format("more than {} images, or {} MiB of their paths: further ones are "
-                                 "left out",
-                                 kMaxImages, kMaxPaths_bytes >> 20));
+    note_problem(
+        fmt::format("more than {} images, or {} MiB of their paths: further ones are left out",
+                    kMaxImages, kMaxPaths_bytes >> 20));
     return is_known ? found->second : Known();
   }
   if (!is_known) paths_bytes_ += mapping.path.size();
@@ -148,10 +153,11 @@ ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known pre
   // Most likely the same program under another name, until this one's file can be opened.
   const unwind::ImageId other = image_of_build_id(mapping.build_id);
   if (other != unwind::kNoImage) return {.image = other, .failed_attempts = 1};
-  const Known known = without_file(mapping, file.error(), previous);
+  Known known = without_file(mapping, file.error(), previous);
   const bool is_no_elf_file =
       file.error().code == ErrorCode::Malformed || file.error().code == ErrorCode::Unsupported;
-  return is_no_elf_file ? Known{.image = known.image} : known;
+  if (is_no_elf_file) known.failed_attempts = 0;
+  return known;
 }
 
 // Gone if the file is not the one that was mapped.
@@ -185,11 +191,14 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
   const unwind::ImageId id = next_id_++;
   DebugCfi::FindDebugFile find_debug_file;
   if (file.identity.build_id.size() > 1 && kind_of_mapping(mapping.path) == MappingKind::File) {
-    find_debug_file = [this, id, debug_file = debug_file_of(mapping, file.identity)]() mutable {
-      if (const auto newest = newest_pid_.find(id); newest != newest_pid_.end()) {
-        debug_file.pid = newest->second;
-      }
-      return this->find_debug_file(debug_file);
+    find_debug_file = [this, id, debug_file = debug_file_of(mapping, file.identity),
+                       asked_pid = std::optional<uint32_t>()]() mutable {
+      const auto newest = newest_pid_.find(id);
+      if (newest != newest_pid_.end()) debug_file.pid = newest->second;
+      const bool was_asked = asked_pid == debug_file.pid;
+      asked_pid = debug_file.pid;
+      return was_asked ? fail(ErrorCode::Gone, "its process has ended")
+                       : this->find_debug_file(debug_file);
     };
   }
   images_.emplace(
@@ -230,9 +239,13 @@ unwind::ImageId ImageStore::image_of_build_id(const std::vector<std::byte>& buil
 // Found as the image is, by name, in the target's own root directory: a container's debug files are
 // in the container.
 Result<std::shared_ptr<const ByteSource>> ImageStore::find_debug_file(const MappingFacts& mapping) {
-  auto file = identify(mapping, opener_.open_by_path(mapping));
-  if (!file) return tl::unexpected(std::move(file.error()));
-  return std::move(file->bytes);
+  auto opened = opener_.open_by_path(mapping);
+  if (!opened) return opened;
+  auto file = identify(mapping, std::move(opened));
+  if (file) return std::move(file->bytes);
+  // That it is another build's has nothing to do with the process.
+  if (file.error().code == ErrorCode::Gone) file.error().code = ErrorCode::Malformed;
+  return tl::unexpected(std::move(file.error()));
 }
 
 ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Error& error,
@@ -248,7 +261,8 @@ ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Er
               .failed_attempts = attempts >= kMaxOpenAttempts ? uint8_t{0} : attempts};
   // JIT code in a memory file is no image.
   if (kind_of_mapping(mapping.path) != MappingKind::File) return known;
-  note_problem(mapping.path, error.message);
+  known.problem = Problem{problem_of(mapping.path, error.message),
+                          previous.problem ? previous.problem->number : ++problems_seen_};
   if (known.image == unwind::kNoImage) known.image = add_known_by_name(mapping);
   if (is_unanswered) unanswered_.insert(known.image);
   return known;
@@ -267,22 +281,36 @@ std::string ImageStore::display_path(const MappingFacts& mapping) {
   return mapping.path.substr(0, mapping.path.size() - kDeletedSuffix.size());
 }
 
-void ImageStore::note_problem(const std::string& path, const std::string& reason) {
-  note_problem(path.empty() ? reason : fmt::format("{}: {}", path, reason));
+void ImageStore::note_problem(std::string text) {
+  keep_problem({std::move(text), ++problems_seen_});
 }
 
-void ImageStore::note_problem(std::string problem) {
-  if (problems_.size() >= kMaxProblems) return;
-  if (noted_problems_.insert(problem).second) problems_.push_back(std::move(problem));
+void ImageStore::keep_problem(Problem problem) {
+  const bool is_known =
+      std::ranges::find(problems_, problem.text, &Problem::text) != problems_.end();
+  if (!is_known && problems_.size() < kMaxProblems) problems_.push_back(std::move(problem));
+}
+
+std::vector<ImageStore::Problem> ImageStore::problems_of_files() const {
+  std::vector<Problem> problems = problems_;
+  for (const KnownFiles* files : {&by_build_id_and_path_, &by_file_}) {
+    for (const auto& [key, known] : *files) {
+      if (known.problem) problems.push_back(*known.problem);
+    }
+  }
+  std::ranges::sort(problems, {}, &Problem::number);
+  return problems;
 }
 
 std::vector<std::string> ImageStore::problems() const {
-  std::vector<std::string> all = problems_;
+  std::vector<std::string> all;
+  std::unordered_set<std::string> told;
+  const auto tell = [&](std::string text) {
+    if (all.size() < kMaxProblems && told.insert(text).second) all.push_back(std::move(text));
+  };
+  for (Problem& problem : problems_of_files()) tell(std::move(problem.text));
   for (const auto& [id, image] : images_) {
-    for (std::string& problem : problems_of(*image)) {
-      const bool is_new = !noted_problems_.contains(problem);
-      if (is_new && all.size() < kMaxProblems) all.push_back(std::move(problem));
-    }
+    for (std::string& text : problems_of(*image)) tell(std::move(text));
   }
   return all;
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -139,7 +140,8 @@ class ImageStore {
   // second, those after 17 years have no room in the rule cache (unwind::RuleCache::key_of()).
   static constexpr unwind::ImageId kMaxIds = 0x8000'0000;
   static constexpr size_t kMaxProblems = 1'000;
-  // Of the paths of all of them, each of which is kept twice. Paths are some 60 bytes long.
+  // Of the paths of all of them, each of which is kept twice, thrice of one that could not be
+  // opened. Paths are some 60 bytes long.
   static constexpr size_t kMaxPaths_bytes = size_t{16} << 20;
 
   explicit ImageStore(ImageOpener& opener, CfiBudget cfi_budget = {})
@@ -169,17 +171,23 @@ class ImageStore {
   // ever were.
   size_t images_with_debug_cfi() const;
 
-  // Files that could not be opened or parsed, and those without CFI because it could not be read,
-  // with the reason, each once; for the summary. No more than kMaxProblems.
+  // Files that could not be opened or parsed, nor later for another process, and those without CFI
+  // because it could not be read, with the reason, each once; for the summary. No more than
+  // kMaxProblems.
   std::vector<std::string> problems() const;
 
  private:
+  struct Problem {
+    std::string text;
+    uint64_t number = 0;  // they are told in the order in which they came up
+  };
   // What is remembered for a build id and path, or for a device, inode and path.
   struct Known {
     unwind::ImageId image = unwind::kNoImage;
-    uint8_t failed_attempts = 0;  // to open it; 0: settled
-    uint64_t last_use = 0;        // its number among all look-ups
-    size_t path_bytes = 0;        // what it has of kMaxPaths_bytes
+    uint8_t failed_attempts = 0;     // to open it; 0: settled
+    uint64_t last_use = 0;           // its number among all look-ups
+    size_t path_bytes = 0;           // what it has of kMaxPaths_bytes
+    std::optional<Problem> problem;  // why it could not be opened
   };
   struct IdentifiedFile {
     std::shared_ptr<const ByteSource> bytes;
@@ -210,8 +218,9 @@ class ImageStore {
   void forget_key(KnownFiles& files, KnownFiles::iterator key);
   std::string display_path(const MappingFacts& mapping);
   static std::vector<std::string> problems_of(const LoadedImage& image);
-  void note_problem(const std::string& path, const std::string& reason);
-  void note_problem(std::string problem);
+  std::vector<Problem> problems_of_files() const;
+  void note_problem(std::string text);
+  void keep_problem(Problem problem);
 
   ImageOpener& opener_;
   std::shared_ptr<CfiBudget> cfi_budget_;
@@ -225,8 +234,8 @@ class ImageStore {
   std::map<std::string, unwind::ImageId> by_content_;  // those with a build id, by content_key()
   // Of an image's mappings: who mapped it first may have ended when its debug file is looked for.
   std::unordered_map<unwind::ImageId, uint32_t> newest_pid_;
-  std::vector<std::string> problems_;
-  std::unordered_set<std::string> noted_problems_;
+  std::vector<Problem> problems_;  // that remain whatever is opened later
+  uint64_t problems_seen_ = 0;
   std::unordered_set<unwind::ImageId> unanswered_;  // of those known by name
 };
 

@@ -78,6 +78,7 @@ void ImageStore::forget_keys_without_image(KnownFiles& files) {
 
 void ImageStore::forget_key(KnownFiles& files, KnownFiles::iterator key) {
   paths_bytes_ -= key->second.path_bytes;
+  if (key->second.problem) keep_problem(std::move(*key->second.problem));
   files.erase(key);
 }
 

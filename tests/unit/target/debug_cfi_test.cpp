@@ -88,6 +88,24 @@ TEST_CASE("a debug file is looked for in the process that mapped the image last"
   CHECK(image->row_at(kFunction, row) == RowStatus::Found);
 }
 
+TEST_CASE("a debug file that nobody is left to look for is no problem, and found by the next") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  opener.files[kDebugFile] = make_library(build_id_of(1), debug_frame());
+  ImageStore images(opener);
+  target::MappingFacts mapping = code_of("/lib/a.so", 0x1000'0000);
+  const auto image = images.image(images.module_for(mapping).image);
+  opener.ended = {mapping.pid};
+  unwind::Row row;
+  CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);
+  CHECK(images.problems().empty());
+  opener.ended.clear();
+  CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);  // each is asked once
+  mapping.pid += 1;
+  images.module_for(mapping);
+  CHECK(image->row_at(kFunction, row) == RowStatus::Found);
+}
+
 TEST_CASE("a debug file of another build is not used, and told") {
   OneImage world(make_library(build_id_of(1)));
   world.opener.files[kDebugFile] = make_library(build_id_of(2), debug_frame());

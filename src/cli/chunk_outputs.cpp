@@ -6,15 +6,6 @@
 
 namespace sentry_prof::cli {
 
-namespace {
-
-// A long run is not left to tell of it at its end only.
-void complain_meanwhile(const std::string& error) {
-  complain(error + (error.ends_with('.') ? "" : ".") + " The recording goes on.");
-}
-
-}  // namespace
-
 Result<void> ChunkOutputs::write(const Profile& profile, uint32_t chunk_number) {
   const auto json = chunk_json(profile, format_, chunk_number);
   if (!json) return tl::unexpected(json.error());
@@ -30,6 +21,12 @@ Result<void> ChunkOutputs::write(const Profile& profile, uint32_t chunk_number) 
     complain_meanwhile(error);
   }
   return {};
+}
+
+// A long run is not left to tell of it at its end only.
+void ChunkOutputs::complain_meanwhile(const std::string& error) const {
+  if (!is_recording_) return;
+  complain(error + (error.ends_with('.') ? "" : ".") + " The recording goes on.");
 }
 
 // A sink that is broken ends the recording.

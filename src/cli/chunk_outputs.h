@@ -5,6 +5,7 @@
 #include "recorder/chunk_sink.h"
 #include "sentry_prof/sentry.h"
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -36,6 +37,7 @@ class ChunkOutputs final : public recorder::ChunkSink {
   // lost then, and only then.
   Result<void> write(const Profile& profile, uint32_t chunk_number) override;
   void on_loss(const std::string& error_message) override;
+  void on_recording_end() override { is_recording_ = false; }
   bool is_broken() const override {
     return upload_ == nullptr && files_ != nullptr && files_->is_broken();
   }
@@ -43,10 +45,13 @@ class ChunkOutputs final : public recorder::ChunkSink {
   const HalfWritten& half_written() const { return half_written_; }
 
  private:
+  void complain_meanwhile(const std::string& error) const;
+
   SentryFormat format_;
   ChunkFiles* files_;
   ChunkUpload* upload_;
   HalfWritten half_written_;
+  std::atomic<bool> is_recording_ = true;
 };
 
 }  // namespace sentry_prof::cli

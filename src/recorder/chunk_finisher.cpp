@@ -164,12 +164,7 @@ void ChunkFinisher::note_error(const std::string& message) {
   if (!errors.empty() && errors.back() == message) return;
   if (errors.size() == kMaxWriteErrors) return;
   errors.push_back(message);
-  if (!is_ending()) sink_.on_loss(message);
-}
-
-bool ChunkFinisher::is_ending() {
-  const std::lock_guard lock(mutex_);
-  return is_ending_;
+  sink_.on_loss(message);
 }
 
 void ChunkFinisher::count_leaves(const Profile& profile) {

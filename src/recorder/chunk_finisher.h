@@ -75,7 +75,6 @@ class ChunkFinisher {
   void run();
   bool write(const Profile& profile, uint64_t samples);
   void note_error(const std::string& message);
-  bool is_ending();
   void process(ChunkJob job);
   Profile finish(ChunkJob job);
   void count_leaves(const Profile& profile);

@@ -297,6 +297,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   RunResult result;
   result.reason = loop(recording, run);
   result.signal = signals_.ending_signal();
+  sink_.on_recording_end();
   sampler_.stop();
   signals_.while_finishing();  // a repeat that has come by now is not taken for a new one
   const uint64_t end_ns = os::monotonic_ns();

@@ -54,6 +54,7 @@ TEST_CASE("A full disk: an error that says so, and nothing half is left", "[outp
   CHECK(result.status() == 125);
   check_says(result, "No space left");
   check_says(result, "out.json");
+  CHECK(result.standard_error.find("goes on") == std::string::npos);
   CHECK(result.standard_output.empty());  // what ls found
 }
 

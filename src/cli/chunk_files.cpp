@@ -126,7 +126,10 @@ Result<void> ChunkFiles::write_json(std::string_view json) {
     return written;
   }
   std::string path = chunk_path(path_, static_cast<uint32_t>(written_.size()) + 1);
+  std::error_code is_unknown;
+  const bool was_there = std::filesystem::is_regular_file(path, is_unknown);
   if (auto ok = write_file(path, json); !ok) return ok;
+  if (was_there) replacing_.push_back(path);
   written_.push_back(std::move(path));
   return {};
 }

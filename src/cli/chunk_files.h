@@ -44,11 +44,14 @@ class ChunkFiles final : public recorder::ChunkSink {
   std::string left_by_earlier_run() const;
   // Paths of what was written, in order; the recording must be over.
   const std::vector<std::string>& written() const { return written_; }
+  // Those in whose place another file was before.
+  const std::vector<std::string>& replacing() const { return replacing_; }
 
  private:
   std::string path_;
   SentryFormat format_;
   std::vector<std::string> written_;
+  std::vector<std::string> replacing_;
   bool is_stdout_closed_ = false;
 };
 

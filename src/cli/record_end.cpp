@@ -29,12 +29,24 @@ std::string why_nothing(const recorder::RunFigures& figures) {
   return "nothing was written";
 }
 
+// Who records one process twice has one file: the name is made of the process's.
+std::string note_of_replaced(const std::vector<std::string>& replacing) {
+  if (replacing.empty()) return "";
+  const std::string first = printable_utf8(replacing.front());
+  return replacing.size() == 1
+             ? first + " was there before and is replaced"
+             : fmt::format("{} files were there before and are replaced, the first: {}",
+                           replacing.size(), first);
+}
+
 }  // namespace
 
 bool report(const RecordOptions& options, const recorder::RunFigures& figures,
             const ChunkFiles& files, const HalfWritten& half_written) {
   if (!options.is_quiet) {
     print(recorder::summary_text(figures, files.written(), options.is_verbose));
+    const std::string replaced = note_of_replaced(files.replacing());
+    if (!replaced.empty()) print("  note      " + replaced + '\n');
     const std::string left = writes_files(options) ? files.left_by_earlier_run() : "";
     if (!left.empty()) {
       print("  note      " + printable_utf8(left) + " is of an earlier recording\n");

@@ -74,6 +74,20 @@ TEST_CASE("A chunk that cannot be written is told while the recording goes on", 
   CHECK(profiler.wait().status() == 7);
 }
 
+TEST_CASE("A process that is recorded twice has one file, and that it was replaced is told",
+          "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const auto record_again = [&] {
+    return run_sentry_prof({"record", "-d", "0.3", "-F", "997", "-o", directory.file("out/"), "-p",
+                            std::to_string(target.pid())});
+  };
+  const std::string name = "spin-" + std::to_string(target.pid()) + ".v2.json";
+  CHECK(record_again().standard_error.find("replaced") == std::string::npos);
+  check_says(record_again(), name + " was there before and is replaced");
+}
+
 TEST_CASE("-o - writes the profile to standard output and nothing else", "[output]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

@@ -35,6 +35,18 @@ TEST_CASE("A chunk that Sentry would refuse is not written, and the rule is told
   }
 }
 
+TEST_CASE("Files that were there before are replaced, and known") {
+  const test::ScratchDirectory scratch;
+  test::write_text(scratch / "chunk.2.json", "of an earlier recording");
+  ChunkFiles files(scratch / "chunk.json", SentryFormat::V2);
+  for (uint32_t number = 1; number <= 3; ++number) {
+    REQUIRE(files.write(testing::test_profile(), number));
+  }
+  CHECK(files.written().size() == 3);
+  CHECK(files.replacing() == std::vector<std::string>{scratch / "chunk.2.json"});
+  CHECK(test::read_text(scratch / "chunk.2.json").starts_with('{'));
+}
+
 TEST_CASE("A target's name makes a file's name, however long it is") {
   CHECK(resolve_output("out/", "job", 7, SentryFormat::V2) == "out/job-7.v2.json");
   CHECK(resolve_output("", "job", 7, SentryFormat::V1) == "job-7.v1.json");

@@ -96,6 +96,11 @@ OutcomeKind kind_of_failure(HttpFailureKind kind) {
   return OutcomeKind::NetworkFailed;
 }
 
+bool was_connected(HttpFailureKind kind) {
+  return kind == HttpFailureKind::TimedOut || kind == HttpFailureKind::ConnectionLost ||
+         kind == HttpFailureKind::BadReply;
+}
+
 std::string_view said_by(const HttpReply& reply) {
   if (reply.status / 100 == 3) return reply.location;
   return reply.sentry_error.empty() ? std::string_view(reply.body) : reply.sentry_error;
@@ -153,6 +158,7 @@ Outcome outcome_of(const HttpReply& reply) {
   Outcome outcome;
   outcome.kind = kind_of_reply(reply);
   outcome.http_status = reply.status;
+  outcome.was_connected = true;
   if (outcome.kind != OutcomeKind::Accepted) outcome.detail = detail_from(said_by(reply));
   return outcome;
 }
@@ -160,6 +166,7 @@ Outcome outcome_of(const HttpReply& reply) {
 Outcome outcome_of(const HttpFailure& failure) {
   Outcome outcome;
   outcome.kind = kind_of_failure(failure.kind);
+  outcome.was_connected = was_connected(failure.kind);
   outcome.detail = detail_from(failure.message);
   return outcome;
 }
@@ -172,6 +179,11 @@ bool is_worth_retrying(OutcomeKind kind) {
 bool is_final(OutcomeKind kind) {
   return kind == OutcomeKind::Accepted || kind == OutcomeKind::Refused ||
          kind == OutcomeKind::TooLarge;
+}
+
+bool may_be_of_one(const Outcome& outcome) {
+  if (outcome.kind == OutcomeKind::RateLimited) return true;
+  return outcome.was_connected && outcome.kind != OutcomeKind::Cancelled;
 }
 
 int exit_code(OutcomeKind kind) {

@@ -23,10 +23,11 @@ enum class OutcomeKind : uint8_t {
 
 struct Outcome {
   OutcomeKind kind = OutcomeKind::NetworkFailed;
-  int http_status = 0;       // of the last answer; 0 without one
-  std::string detail;        // what the server or libcurl said: printable, short, without the key
-  uint32_t tries = 0;        // requests sent
-  uint64_t retry_in_ns = 0;  // RateLimited: when the limit ends
+  int http_status = 0;         // of the last answer; 0 without one
+  bool was_connected = false;  // to the server, at the last try
+  std::string detail;          // what the server or libcurl said: printable, short, without the key
+  uint32_t tries = 0;          // requests sent
+  uint64_t retry_in_ns = 0;    // RateLimited: when the limit ends
 };
 
 // Kind, status and detail. `detail` is made printable here (RFC 3629; escape sequences of a
@@ -43,6 +44,10 @@ bool is_worth_retrying(OutcomeKind kind);
 // The server has judged the envelope itself: it need not be kept to be sent again. Everything else,
 // also a wrong key or CA file, is mended elsewhere, and the envelope is still good then.
 bool is_final(OutcomeKind kind);
+// Another envelope may fare better now: a limit may be of its category only, a firewall that
+// dislikes the bytes of one says 403. That nobody is there, a certificate and the user's ^C hold
+// for all.
+bool may_be_of_one(const Outcome& outcome);
 
 // As the man page lists them.
 int exit_code(OutcomeKind kind);

@@ -1,6 +1,7 @@
 #include "upload/spool_sender.h"
 
 #include "upload/body_encoding.h"
+#include "upload/sending_round.h"
 
 #include <algorithm>
 #include <string>
@@ -10,17 +11,6 @@
 namespace sentry_prof::upload {
 
 namespace {
-
-// Limits hold for categories, of which there are four: behind so many limited envelopes there is
-// hardly one that is not.
-constexpr size_t kMaxSkipped = 64;
-
-// A certificate or the user's ^C holds for all envelopes. What was answered may not: a firewall
-// that dislikes the bytes of one says 403.
-bool may_be_of_one(const Outcome& outcome) {
-  return is_worth_retrying(outcome.kind) ||
-         (outcome.http_status != 0 && outcome.kind != OutcomeKind::Cancelled);
-}
 
 class Sending {
  public:
@@ -36,6 +26,7 @@ class Sending {
       if (!*may_go_on) break;
       removed = run_.accepted + run_.given_up - before;
     }
+    run_.trouble = round_.trouble();
     return std::move(run_);
   }
 
@@ -59,34 +50,25 @@ class Sending {
   }
 
   bool send(SpooledEnvelope envelope) {
-    const Outcome outcome =
-        uploader_.send({envelope.body, content_encoding(envelope.encoding), envelope.categories},
-                       is_in_doubt_ ? Tries::One : Tries::All);
-    if (!is_final(outcome.kind)) return skip(envelope.name, outcome);
-    is_in_doubt_ = false;
+    const Outcome outcome = uploader_.send(
+        {envelope.body, content_encoding(envelope.encoding), envelope.categories}, round_.tries());
+    if (!is_final(outcome.kind)) {
+      skipped_.push_back(envelope.name);
+      return round_.goes_on_past(outcome);
+    }
+    round_.note_verdict();
     ++(outcome.kind == OutcomeKind::Accepted ? run_.accepted : run_.given_up);
     if (outcome.kind != OutcomeKind::Accepted) give_up_(envelope, outcome);
     if (auto ok = spool_.remove(std::move(envelope)); !ok) run_.error = ok.error();
     return true;
   }
 
-  // A limit may be of this category only. A failure may be of this envelope only, one that breaks
-  // the server or a proxy: the next one tells.
-  bool skip(const std::string& name, const Outcome& outcome) {
-    // Of two failures the first one had all its tries.
-    if (!is_in_doubt_ || !may_be_of_one(outcome)) run_.trouble = outcome;
-    skipped_.push_back(name);
-    if (skipped_.size() >= kMaxSkipped || !may_be_of_one(outcome)) return false;
-    if (outcome.kind == OutcomeKind::RateLimited) return true;
-    return !std::exchange(is_in_doubt_, true);
-  }
-
   Spool& spool_;
   Uploader& uploader_;
   const GiveUp& give_up_;
   std::vector<std::string> skipped_;
+  SendingRound round_;
   SpoolRun run_;
-  bool is_in_doubt_ = false;  // whether it is the server or the envelope that fails
 };
 
 }  // namespace

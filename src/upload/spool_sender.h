@@ -16,17 +16,17 @@ namespace sentry_prof::upload {
 struct SpoolRun {
   uint64_t accepted = 0;
   uint64_t given_up = 0;  // the server judged the envelope: it is gone
-  // Why something is left, if it was tried: the last failure that had all its tries, or limit.
+  // Why something is left, if it was tried (sending_round.h).
   std::optional<Outcome> trouble;
   // Of the disk: what was sent could not be removed, or something could not be read. The last.
   std::optional<Error> error;
 };
 
 // Sends one after the other until the spool is empty or the server, the network or the user ends
-// it. What is rate limited is left for later, the rest goes on; an envelope that fails holds the
-// others up only if the next one, tried once, fails too. `give_up` is told of each envelope that
-// the server refused for good. Where the disk refuses to let go of an
-// envelope, the rest goes on. An error is returned where nothing can be listed.
+// it. What is rate limited is left for later, the rest goes on; so does what fails, up to so many
+// in a row (sending_round.h). `give_up` is told of each envelope that the server refused for good.
+// Where the disk refuses to let go of an envelope, the rest goes on. An error is returned where
+// nothing can be listed.
 using GiveUp = std::function<void(const SpooledEnvelope&, const Outcome&)>;
 Result<SpoolRun> send_spooled(Spool& spool, Uploader& uploader, const GiveUp& give_up);
 

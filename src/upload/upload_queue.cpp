@@ -55,7 +55,7 @@ void UploadQueue::put(QueuedEnvelope envelope) {
     if (!is_kept) {
       if (keeping_) ++figures_.not_kept;
       queued_bytes_ += envelope.body.size();
-      queue_.push_back(std::move(envelope));
+      queue_.push_back({++last_number_, std::move(envelope)});
       make_room();
     }
   }
@@ -65,25 +65,32 @@ void UploadQueue::put(QueuedEnvelope envelope) {
 void UploadQueue::make_room() {
   while (queue_.size() > 1 &&
          (queued_bytes_ > options_.max_bytes || queue_.size() > options_.max_envelopes)) {
-    queued_bytes_ -= queue_.front().body.size();
+    queued_bytes_ -= queue_.front().envelope.body.size();
     queue_.pop_front();
     ++figures_.dropped;
   }
 }
 
-std::optional<QueuedEnvelope> UploadQueue::take_front() {
-  const std::lock_guard lock(mutex_);
-  if (queue_.empty()) return {};
-  QueuedEnvelope envelope = std::move(queue_.front());
-  queue_.pop_front();
-  queued_bytes_ -= envelope.body.size();
-  return envelope;
+std::deque<UploadQueue::Numbered>::iterator UploadQueue::behind(uint64_t number) {
+  return std::upper_bound(
+      queue_.begin(), queue_.end(), number,
+      [](uint64_t wanted, const Numbered& numbered) { return wanted < numbered.number; });
 }
 
-void UploadQueue::put_back(QueuedEnvelope envelope) {
+std::optional<UploadQueue::Numbered> UploadQueue::take_behind(uint64_t number) {
   const std::lock_guard lock(mutex_);
-  queued_bytes_ += envelope.body.size();
-  queue_.push_front(std::move(envelope));
+  const auto next = behind(number);
+  if (next == queue_.end()) return {};
+  Numbered result = std::move(*next);
+  queue_.erase(next);
+  queued_bytes_ -= result.envelope.body.size();
+  return result;
+}
+
+void UploadQueue::put_back(Numbered numbered) {
+  const std::lock_guard lock(mutex_);
+  queued_bytes_ += numbered.envelope.body.size();
+  queue_.insert(behind(numbered.number), std::move(numbered));
   make_room();
 }
 
@@ -136,27 +143,39 @@ void UploadQueue::note_error(Error error) {
   if (is_new) events_.sending_failed(error);
 }
 
-Outcome UploadQueue::send(const QueuedEnvelope& envelope) {
-  return uploader_.send({envelope.body, content_encoding(envelope.encoding), envelope.categories});
+Outcome UploadQueue::send(const QueuedEnvelope& envelope, Tries tries) {
+  return uploader_.send({envelope.body, content_encoding(envelope.encoding), envelope.categories},
+                        tries);
 }
 
-// True if all is sent; false if the rest has to wait.
-bool UploadQueue::send_memory_round() {
-  while (auto envelope = take_front()) {
-    Outcome outcome;
-    try {
-      outcome = send(*envelope);
-    } catch (...) {  // out of memory: later, perhaps
-      put_back(std::move(*envelope));
-      throw;
-    }
-    note(outcome);
-    if (!is_final(outcome.kind)) {
-      put_back(std::move(*envelope));
-      return false;
-    }
+// False if the rest of the round would fare no better.
+bool UploadQueue::send_numbered(Numbered numbered, SendingRound& round) {
+  Outcome outcome;
+  try {
+    outcome = send(numbered.envelope, round.tries());
+  } catch (...) {  // out of memory: later, perhaps
+    put_back(std::move(numbered));
+    throw;
   }
+  if (!is_final(outcome.kind)) {
+    put_back(std::move(numbered));
+    return round.goes_on_past(outcome);
+  }
+  round.note_verdict();
+  note(outcome);
   return true;
+}
+
+// True if all is sent; false if something has to wait.
+bool UploadQueue::send_memory_round() {
+  SendingRound round;
+  uint64_t number = 0;
+  while (auto next = take_behind(number)) {
+    number = next->number;
+    if (!send_numbered(std::move(*next), round)) break;
+  }
+  if (round.trouble()) note(*round.trouble());
+  return !round.trouble();
 }
 
 bool UploadQueue::send_spool_round() {
@@ -240,7 +259,7 @@ QueueEnd UploadQueue::end_within(uint64_t wait_ns, uint64_t patience_ns) {
 
 // A spool that failed may have room now.
 void UploadQueue::collect_what_is_left() {
-  for (QueuedEnvelope& envelope : queue_) {
+  for (auto& [number, envelope] : queue_) {
     if (!keep(envelope)) figures_.unsent.push_back(std::move(envelope));
   }
   queue_.clear();

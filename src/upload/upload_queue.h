@@ -8,6 +8,7 @@
 
 #include "upload/body_encoding.h"
 #include "upload/outcome.h"
+#include "upload/sending_round.h"
 #include "upload/spool.h"
 #include "upload/stop_event.h"
 #include "upload/uploader.h"
@@ -92,6 +93,12 @@ class UploadQueue {
   QueueFigures finish(uint64_t grace_ns);
 
  private:
+  // In the order of put(), from 1: what is put back gets its old place.
+  struct Numbered {
+    uint64_t number = 0;
+    QueuedEnvelope envelope;
+  };
+
   UploadQueue(Uploader& uploader, const StopEvent& stop, QueueOptions options, QueueEvents events)
       : uploader_(uploader), stop_(stop), options_(options), events_(std::move(events)) {}
   void run();
@@ -99,11 +106,14 @@ class UploadQueue {
   uint64_t next_pause_ns();
   bool keep(const QueuedEnvelope& envelope);
   bool send_round();
-  Outcome send(const QueuedEnvelope& envelope);
+  Outcome send(const QueuedEnvelope& envelope, Tries tries);
   bool send_spool_round();
+  bool send_numbered(Numbered numbered, SendingRound& round);
   bool send_memory_round();
-  std::optional<QueuedEnvelope> take_front();
-  void put_back(QueuedEnvelope envelope);
+  // The first one in memory behind `number`.
+  std::deque<Numbered>::iterator behind(uint64_t number);
+  std::optional<Numbered> take_behind(uint64_t number);
+  void put_back(Numbered numbered);
   void make_room();
   void note(const Outcome& outcome);
   void note_failed_try(const Outcome& outcome);
@@ -125,7 +135,8 @@ class UploadQueue {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<QueuedEnvelope> queue_;
+  std::deque<Numbered> queue_;
+  uint64_t last_number_ = 0;
   size_t queued_bytes_ = 0;
   bool has_news_ = false;
   bool is_ending_ = false;

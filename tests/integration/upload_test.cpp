@@ -251,8 +251,8 @@ TEST_CASE("An envelope that a disk has damaged is told by the exit code", "[uplo
 }
 
 TEST_CASE("With a spool nothing is lost while the server is away", "[upload]") {
-  // Two envelopes, two runs: each failure is taken for the envelope's, until another one fails,
-  // too.
+  // Two envelopes, two runs: each failure is taken for the envelope's, as long as few fail in a
+  // row.
   const SentryServer server("[503, 503, 503, 503, 200]");
   const TemporaryDirectory directory;
   const std::vector<std::string> send = {"upload",  "--dsn",      server.dsn(kKey),

@@ -54,6 +54,21 @@ TEST_CASE("A page in HTML is no server's word that it took anything", "[outcome]
   CHECK(of_status(413, "<html>Too large</html>").kind == OutcomeKind::TooLarge);
 }
 
+TEST_CASE("What was answered, or broke off, may be of this envelope only", "[outcome]") {
+  for (const int status : {403, 404, 413, 429, 500}) {
+    INFO(status);
+    CHECK(may_be_of_one(of_status(status)));
+  }
+  CHECK(may_be_of_one(of_failure(HttpFailureKind::ConnectionLost)));
+  CHECK(may_be_of_one(of_failure(HttpFailureKind::TimedOut)));
+  CHECK(may_be_of_one(of_failure(HttpFailureKind::BadReply)));
+  for (const auto kind :
+       {HttpFailureKind::Unresolved, HttpFailureKind::Unreachable, HttpFailureKind::TlsExpired,
+        HttpFailureKind::Misconfigured, HttpFailureKind::Cancelled}) {
+    CHECK_FALSE(may_be_of_one(of_failure(kind)));
+  }
+}
+
 TEST_CASE("Each failure has its outcome and its exit code", "[outcome]") {
   CHECK(of_failure(HttpFailureKind::Unresolved).kind == OutcomeKind::NetworkFailed);
   CHECK(of_failure(HttpFailureKind::Unreachable).kind == OutcomeKind::NetworkFailed);

@@ -24,6 +24,7 @@ class JudgingClient final : public HttpClient {
   HttpResult post(const HttpRequest& request) override {
     const std::string body(request.body);
     bodies.push_back(body);
+    if (body == unreachable) return tl::unexpected(HttpFailure{HttpFailureKind::Unreachable, ""});
     HttpReply reply;
     reply.status = status_of(body);
     if (reply.status == 429) reply.rate_limits = "60:profile_chunk:key";
@@ -31,6 +32,7 @@ class JudgingClient final : public HttpClient {
   }
 
   std::function<int(const std::string&)> status_of;
+  std::string unreachable = "none is";  // the body for which nobody is there
   std::vector<std::string> bodies;
 };
 
@@ -103,6 +105,30 @@ TEST_CASE("An envelope that breaks the server does not hold up the others", "[sp
   CHECK(fixture.spool.count() == 1);
 }
 
+TEST_CASE("Several envelopes that break the server do not hold up the others", "[spool_sender]") {
+  Fixture fixture([](const std::string& body) { return body == "poison" ? 500 : 200; });
+  for (const char* body : {"poison", "poison", "poison", "poison", "a", "poison", "b"}) {
+    fixture.keep(body);
+  }
+  const SpoolRun run = fixture.send();
+  CHECK(run.accepted == 2);
+  REQUIRE(run.trouble);
+  CHECK(run.trouble->kind == OutcomeKind::ServerFailed);
+  CHECK(run.trouble->tries == 2);
+  CHECK(fixture.spool.count() == 5);
+}
+
+TEST_CASE("Where nobody is there, no further envelope is tried", "[spool_sender]") {
+  Fixture fixture([](const std::string&) { return 200; });
+  fixture.client.unreachable = "a";
+  for (const char* body : {"a", "b"}) fixture.keep(body);
+  const SpoolRun run = fixture.send();
+  CHECK(run.accepted == 0);
+  REQUIRE(run.trouble);
+  CHECK(run.trouble->kind == OutcomeKind::NetworkFailed);
+  CHECK(fixture.client.bodies == Bodies{"a", "a"});
+}
+
 TEST_CASE("What was sent and cannot be removed is not sent again, and holds nothing up",
           "[spool_sender]") {
   // A directory in the way of unlink: it fails for root, too.
@@ -125,24 +151,24 @@ TEST_CASE("What was sent and cannot be removed is not sent again, and holds noth
 
 TEST_CASE("A wrong address costs no envelope", "[spool_sender]") {
   Fixture fixture([](const std::string&) { return 404; });
-  for (const char* body : {"a", "b", "c"}) fixture.keep(body);
+  for (const char* body : {"a", "b", "c", "d", "e", "f"}) fixture.keep(body);
   const SpoolRun run = fixture.send();
   CHECK(run.given_up == 0);
   REQUIRE(run.trouble);
   CHECK(run.trouble->kind == OutcomeKind::Misconfigured);
-  CHECK(fixture.client.bodies == Bodies{"a", "b"});
-  CHECK(fixture.spool.count() == 3);
+  CHECK(fixture.client.bodies == Bodies{"a", "b", "c", "d", "e"});
+  CHECK(fixture.spool.count() == 6);
 }
 
-TEST_CASE("A server that fails is asked once more, then left alone", "[spool_sender]") {
+TEST_CASE("A server that fails five in a row is left alone", "[spool_sender]") {
   Fixture fixture([](const std::string&) { return 503; });
-  for (const char* body : {"a", "b", "c"}) fixture.keep(body);
+  for (const char* body : {"a", "b", "c", "d", "e", "f"}) fixture.keep(body);
   const SpoolRun run = fixture.send();
   CHECK(run.accepted == 0);
   REQUIRE(run.trouble);
   CHECK(run.trouble->tries == 2);
-  CHECK(fixture.client.bodies == Bodies{"a", "a", "b"});
-  CHECK(fixture.spool.count() == 3);
+  CHECK(fixture.client.bodies == Bodies{"a", "a", "b", "c", "d", "e"});
+  CHECK(fixture.spool.count() == 6);
 }
 
 TEST_CASE("What is limited waits, what is refused goes, the rest is sent", "[spool_sender]") {

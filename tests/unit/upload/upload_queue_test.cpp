@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kLong_ns = 20'000'000'000;  // a bound, never waited for
 
-// Answers all requests with one status.
+// Answers all requests with one status, but those of `poison` with 500.
 class FixedClient final : public HttpClient {
  public:
   HttpResult post(const HttpRequest& request) override {
@@ -34,7 +34,7 @@ class FixedClient final : public HttpClient {
     times_ns_.push_back(sentry_prof::os::monotonic_ns());
     if (is_out_of_memory.exchange(false)) throw std::bad_alloc();
     HttpReply reply;
-    reply.status = status;
+    reply.status = request.body == poison ? 500 : status.load();
     if (reply.status == 429) reply.retry_after = "100";
     return reply;
   }
@@ -53,6 +53,7 @@ class FixedClient final : public HttpClient {
   }
   std::atomic<int> status = 200;
   std::atomic<bool> is_out_of_memory = false;
+  std::string poison = "none";
 
  private:
   mutable std::mutex mutex_;
@@ -108,6 +109,18 @@ TEST_CASE("What a server that fails did not take is given back, the oldest first
   REQUIRE(figures.unsent.size() == 2);
   CHECK(figures.unsent[0].body == "a");
   CHECK(figures.unsent[1].body == "b");
+  REQUIRE(figures.trouble);
+  CHECK(figures.trouble->kind == OutcomeKind::ServerFailed);
+}
+
+TEST_CASE("An envelope that breaks the server does not hold up the others in memory") {
+  Bench bench;
+  bench.client.poison = "poison";
+  const auto queue = bench.start();
+  for (const char* body : {"poison", "a", "poison", "poison", "b"}) queue->put(envelope(body));
+  const QueueFigures figures = queue->finish(kLong_ns);
+  CHECK(figures.accepted == 2);
+  CHECK(figures.unsent.size() == 3);
   REQUIRE(figures.trouble);
   CHECK(figures.trouble->kind == OutcomeKind::ServerFailed);
 }

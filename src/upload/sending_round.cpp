@@ -1,0 +1,25 @@
+#include "upload/sending_round.h"
+
+namespace sentry_prof::upload {
+
+namespace {
+
+// Each of them costs a server that is down one more request a round; that so many in a row have a
+// fault of their own is rare.
+constexpr size_t kMaxFailuresInRow = 5;
+// Limits hold for categories, of which there are four: behind so many limited envelopes there is
+// hardly one that is not.
+constexpr size_t kMaxLeft = 64;
+
+}  // namespace
+
+bool SendingRound::goes_on_past(const Outcome& outcome) {
+  const bool holds_for_all = !may_be_of_one(outcome);
+  if (failures_in_row_ == 0 || holds_for_all) trouble_ = outcome;
+  ++left_;
+  if (holds_for_all || left_ == kMaxLeft) return false;
+  if (outcome.kind == OutcomeKind::RateLimited) return true;
+  return ++failures_in_row_ < kMaxFailuresInRow;
+}
+
+}  // namespace sentry_prof::upload

@@ -1,5 +1,6 @@
 #include "cli/config_file.h"
 
+#include "cli/config_text.h"
 #include "cli/dsn_source.h"
 #include "cli/environment.h"
 #include "cli/message.h"
@@ -7,8 +8,8 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 #include <string_view>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,46 +20,63 @@ namespace {
 
 constexpr const char* kDefault = "default";
 constexpr const char* kNone = "(none)";
-constexpr size_t kMaxFile_bytes = 1024 * 1024;
+constexpr size_t kMaxFile_bytes = 64 * 1024;  // a line for each option, and comments
 
 // Options that make no sense in a file.
 bool is_for_command_line_only(const std::string& name) {
   return name == "config" || name == "print-config" || name == "help";
 }
 
-bool is_section_mark(const CLI::ConfigItem& item) { return item.name == "++" || item.name == "--"; }
+using Settings = std::vector<ConfigSetting>;
 
-bool is_of(const CLI::ConfigItem& item, const CLI::App& subcommand) {
-  return item.parents.empty() ||
-         (item.parents.size() == 1 && item.parents.front() == subcommand.get_name());
+Result<Settings> read_settings(const std::string& path) {
+  const auto text = os::read_small_file(path, kMaxFile_bytes);
+  if (!text) return fail(text.error().code, "--config: " + text.error().message);
+  return read_config(*text, "--config " + path);
 }
 
 // Sections are named after subcommands.
-bool is_known_section(const std::vector<std::string>& parents, const CLI::App& subcommand) {
+bool is_known_section(const std::string& section, const CLI::App& subcommand) {
   const auto all = subcommand.get_parent()->get_subcommands({});
-  return parents.empty() ||
-         (parents.size() == 1 && std::any_of(all.begin(), all.end(), [&](const CLI::App* one) {
-            return one->get_name() == parents.front();
-          }));
-}
-
-// What stands before any section may be meant for another subcommand.
-bool is_option_of_another(const CLI::ConfigItem& item, const CLI::App& subcommand) {
-  const auto all = subcommand.get_parent()->get_subcommands({});
-  return item.parents.empty() && std::any_of(all.begin(), all.end(), [&](const CLI::App* one) {
-           return one->get_option_no_throw("--" + item.name) != nullptr;
+  return section.empty() || std::any_of(all.begin(), all.end(), [&](const CLI::App* one) {
+           return one->get_name() == section;
          });
 }
 
-Result<std::vector<CLI::ConfigItem>> read_items(const std::string& path) {
-  const auto text = os::read_small_file(path, kMaxFile_bytes);
-  if (!text) return fail(text.error().code, "--config: " + text.error().message);
-  std::istringstream stream(*text);
-  try {
-    return CLI::ConfigTOML().from_config(stream);
-  } catch (const CLI::Error&) {  // its text may quote a value
-    return fail(ErrorCode::Malformed, "--config " + path + ": is neither TOML nor INI");
-  }
+// What stands before any section may be meant for another subcommand.
+bool is_option_of_another(const ConfigSetting& setting, const CLI::App& subcommand) {
+  const auto all = subcommand.get_parent()->get_subcommands({});
+  return setting.section.empty() && std::any_of(all.begin(), all.end(), [&](const CLI::App* one) {
+           return one->get_option_no_throw("--" + setting.name) != nullptr;
+         });
+}
+
+// The subcommand's own section wins over what stands before any.
+bool is_in_section(const Settings& settings, const std::string& section, const std::string& name) {
+  return std::any_of(settings.begin(), settings.end(), [&](const ConfigSetting& setting) {
+    return setting.section == section && setting.name == name;
+  });
+}
+
+// What each of them says, or its opposite, the other says, too.
+struct Alternative {
+  std::string_view option, other;
+};
+constexpr std::array<Alternative, 4> kAlternatives = {
+    {{"dsn", "dsn-file"}, {"dsn-file", "dsn"}, {"quiet", "verbose"}, {"verbose", "quiet"}}};
+
+std::string result_of(const CLI::App& subcommand, std::string_view name) {
+  const CLI::Option* option = subcommand.get_option_no_throw("--" + std::string(name));
+  return option == nullptr || option->count() == 0 ? "" : option->results().front();
+}
+
+// The command line wins, also where it says it in the other way.
+bool has_command_line_said(const CLI::App& subcommand, const CLI::Option& option,
+                           const std::string& name) {
+  return option.count() > 0 ||
+         std::any_of(kAlternatives.begin(), kAlternatives.end(), [&](const Alternative& one) {
+           return one.option == name && !result_of(subcommand, one.other).empty();
+         });
 }
 
 std::string join(const std::vector<std::string>& values) {
@@ -103,15 +121,38 @@ Setting default_setting(CLI::Option& option, const std::string& name) {
   return {is_none ? kNone : value, kDefault};
 }
 
-std::string result_of(const CLI::App& subcommand, const char* name) {
-  const CLI::Option* option = subcommand.get_option_no_throw(name);
-  return option == nullptr || option->count() == 0 ? "" : option->results().front();
+// Empty if the setting is not for `subcommand`, or something else wins.
+Result<std::string> argument_of(const ConfigSetting& setting, const Settings& settings,
+                                const CLI::App& subcommand) {
+  const auto wrong = [](std::string message) {
+    return fail(ErrorCode::InvalidArgument, std::move(message));
+  };
+  const std::string& name = setting.name;
+  if (!is_known_section(setting.section, subcommand)) {
+    return wrong(
+        fmt::format("there is no section [{}]: record and upload have one", setting.section));
+  }
+  if (!setting.section.empty() && setting.section != subcommand.get_name()) return "";
+  const CLI::Option* option = subcommand.get_option_no_throw("--" + name);
+  if (option == nullptr && is_option_of_another(setting, subcommand)) return "";
+  if (option == nullptr || is_for_command_line_only(name)) {
+    return wrong(fmt::format("there is no option '{}' for {}", name, subcommand.get_name()));
+  }
+  if (setting.values.size() != 1 && option->get_expected_max() <= 1) {
+    return wrong(fmt::format("'{}' has one value, not a list", name));
+  }
+  const bool is_overridden =
+      setting.section.empty() && is_in_section(settings, subcommand.get_name(), name);
+  if (is_overridden || has_command_line_said(subcommand, *option, name)) return "";
+  return "--" + name + "=" + join(setting.values);
 }
 
 }  // namespace
 
 void add_config_options(CLI::App& subcommand, ConfigOptions& options) {
-  subcommand.add_option("--config", options.path, "Options from a file (TOML, INI)")
+  subcommand
+      .add_option("--config", options.path,
+                  "Options from a file: lines 'name = value', as in TOML or INI")
       ->type_name("FILE");
   subcommand.add_flag("--print-config", options.is_to_be_printed,
                       "Show the options in force and where they come from, then end");
@@ -119,29 +160,16 @@ void add_config_options(CLI::App& subcommand, ConfigOptions& options) {
 
 Result<std::vector<std::string>> arguments_of_config(const std::string& path,
                                                      const CLI::App& subcommand) {
-  const auto items = read_items(path);
-  if (!items) return tl::unexpected(items.error());
+  const auto settings = read_settings(path);
+  if (!settings) return tl::unexpected(settings.error());
   std::vector<std::string> arguments;
-  for (const CLI::ConfigItem& item : *items) {
-    if (!is_known_section(item.parents, subcommand)) {
-      return fail(ErrorCode::InvalidArgument,
-                  fmt::format("--config {}: there is no section [{}]: record and upload have one",
-                              path, fmt::join(item.parents, ".")));
+  for (const ConfigSetting& setting : *settings) {
+    const auto argument = argument_of(setting, *settings, subcommand);
+    if (!argument) {
+      return fail(argument.error().code,
+                  fmt::format("--config {}:{}: {}", path, setting.line, argument.error().message));
     }
-    if (!is_of(item, subcommand) || is_section_mark(item)) continue;
-    const CLI::Option* option = subcommand.get_option_no_throw("--" + item.name);
-    if (option == nullptr && is_option_of_another(item, subcommand)) continue;
-    if (option == nullptr || is_for_command_line_only(item.name)) {
-      return fail(ErrorCode::InvalidArgument,
-                  fmt::format("--config {}: there is no option '{}' for {}", path, item.name,
-                              subcommand.get_name()));
-    }
-    // The command line wins, also where it has the DSN in the other way.
-    const bool is_dsn = item.name == "dsn" || item.name == "dsn-file";
-    const bool has_dsn =
-        !result_of(subcommand, "--dsn").empty() || !result_of(subcommand, "--dsn-file").empty();
-    if (is_dsn && has_dsn) continue;
-    if (option->count() == 0) arguments.push_back("--" + item.name + "=" + join(item.inputs));
+    if (!argument->empty()) arguments.push_back(*argument);
   }
   return arguments;
 }
@@ -164,7 +192,7 @@ std::string printed_config(CLI::App& subcommand, const std::string& config_path,
     }
     if (name == "dsn") {
       const Setting dsn =
-          dsn_setting(result_of(subcommand, "--dsn"), result_of(subcommand, "--dsn-file"));
+          dsn_setting(result_of(subcommand, "dsn"), result_of(subcommand, "dsn-file"));
       setting = {dsn.value, dsn.source == "--dsn" ? setting.source : dsn.source};
     }
     // A DSN given to the wrong option is a secret, too.

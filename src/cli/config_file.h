@@ -20,8 +20,8 @@ struct ConfigOptions {
 void add_config_options(CLI::App& subcommand, ConfigOptions& options);
 
 // Arguments "--name=value" for what the file says and the command line, which `subcommand` has
-// parsed, does not. TOML or INI; the section of the subcommand's name, and what stands before any
-// section. Messages name the file and the option, never a value.
+// parsed, does not (config_text.h): the section of the subcommand's name, then what stands before
+// any. Messages name the file, the line and the option, never a value.
 Result<std::vector<std::string>> arguments_of_config(const std::string& path,
                                                      const CLI::App& subcommand);
 

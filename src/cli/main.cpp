@@ -158,8 +158,9 @@ std::vector<std::string> with_empty_values_apart(const CLI::App& app,
   return result;
 }
 
-// Nothing if the program is to go on.
-std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
+// Nothing if the program is to go on. `where`: what messages on options begin with.
+std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments,
+                         const std::string& where) {
   const std::string first = arguments.empty() ? "" : arguments.front();
   arguments = with_empty_values_apart(app, std::move(arguments));
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes its arguments from the back
@@ -179,7 +180,7 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments) {
                              "say what to do: 'record', 'validate', 'upload' or 'convert'",
                          "");
     }
-    return usage_error(error.what(), app.get_subcommands().front()->get_name() + " ");
+    return usage_error(where + error.what(), app.get_subcommands().front()->get_name() + " ");
   }
 }
 
@@ -229,7 +230,9 @@ tl::expected<std::vector<std::string>, int> parse_config(CLI::App& app,
     return tl::unexpected<int>(kWrongUsage);
   }
   arguments.insert(arguments.begin() + 1, of_config->begin(), of_config->end());
-  if (const auto ended = parse(app, std::move(arguments))) return tl::unexpected(*ended);
+  // The command line alone was right.
+  const auto ended = parse(app, std::move(arguments), "--config " + config_path + ": ");
+  if (ended) return tl::unexpected(*ended);
   return *of_config;
 }
 
@@ -259,7 +262,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("sentry-prof COMMAND --help tells more; so does man sentry-prof.");
   add_subcommands(app, options);
-  if (const auto ended = parse(app, arguments)) return *ended;
+  if (const auto ended = parse(app, arguments, "")) return *ended;
   const auto of_config = parse_config(app, options.config.path, std::move(arguments));
   if (!of_config) return of_config.error();
   return dispatch(*app.get_subcommands().front(), options, *of_config);

@@ -193,6 +193,47 @@ TEST_CASE("A config file gives options, the command line wins, and --print-confi
   CHECK(contains(wrong.standard_error, "no option 'nonsense'"));
 }
 
+TEST_CASE("The section of a config file wins over what stands before any", "[upload]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/c.toml")
+      << "max-retries = 3\nenvironment = my env\n[record]\nmax-retries = 4\nrelease = \"v1#2\"\n"
+         "pid = [12, 34]\n";
+  const auto shown = run_sentry_prof({"record", "--config", "c.toml", "--print-config"}, directory);
+  CHECK(shown.status() == 0);
+  for (const char* line : {"max-retries        4        ", "environment        my env   ",
+                           "release            v1#2     ", "pid                12,34    "}) {
+    INFO(line);
+    CHECK(contains(shown.standard_output, line));
+  }
+}
+
+TEST_CASE("What is wrong in a config file is told with its name", "[upload]") {
+  struct Case {
+    const char* text;
+    const char* told;
+  };
+  for (const Case& wrong :
+       {Case{"compress = none\ncompress = gzip", "--config c.toml:2: 'compress' has a value"},
+        Case{"nonsense = 1", "--config c.toml:1: there is no option 'nonsense'"},
+        Case{"\nmax-retries = [1, 2]", "--config c.toml:2: 'max-retries' has one value"},
+        Case{"max-retries = many", "--config c.toml: --max-retries: "}}) {
+    const TemporaryDirectory directory;
+    std::ofstream(directory.path() + "/c.toml") << wrong.text << '\n';
+    const auto result = run_sentry_prof({"upload", "--config", "c.toml", "x.json"}, directory);
+    INFO(result.standard_error);
+    CHECK(result.status() == 2);
+    CHECK(contains(result.standard_error, wrong.told));
+  }
+}
+
+TEST_CASE("-q on the command line beats verbose in a config file", "[upload]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/c.toml") << "verbose = true\n";
+  const auto shown =
+      run_sentry_prof({"upload", "--config", "c.toml", "-q", "--print-config"}, directory);
+  CHECK(contains(shown.standard_output, "verbose            false "));
+}
+
 TEST_CASE("What a config file says to nobody is told", "[upload]") {
   const TemporaryDirectory directory;
   for (const char* section : {"[uplaod]", "[upload.x]"}) {

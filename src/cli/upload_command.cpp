@@ -57,6 +57,11 @@ int exit_code_of(ErrorCode code) {
   return code == ErrorCode::InvalidArgument ? kWrongUsage : kInputOutput;
 }
 
+void show(const JudgedFile& file, const ValidateCommandOptions& judging) {
+  print(problem_text(file, judging.judging(), false));
+  complain(file.name + " was not sent: it is not valid (--no-validate sends it all the same)");
+}
+
 // Shows why it must not be sent. 0: it may.
 int judge(const std::string& name, const Result<ProfileInput>& input) {
   const ValidateCommandOptions judging;
@@ -66,9 +71,20 @@ int judge(const std::string& name, const Result<ProfileInput>& input) {
     complain(file.error->message);
     return exit_code_of(file.error->code);
   }
-  print(problem_text(file, judging.judging(), false));
-  complain(name + " was not sent: it is not valid (--no-validate sends it all the same)");
+  show(file, judging);
   return input->too_large ? kTooLarge : kAnswerIsNo;
+}
+
+// The same of an envelope that holds a transaction of the user's. Only errors are shown: what else
+// there is to say of a profile was said, and a transaction alone need not have one.
+int judge_envelope_of(const std::string& name, std::string_view envelope) {
+  const ValidateCommandOptions judging;
+  JudgedFile file{"envelope of " + name, validate(envelope, judging.judging()), {}, {}};
+  if (file.is_valid()) return kDone;
+  std::erase_if(file.report.problems,
+                [](const Problem& problem) { return problem.severity != Severity::Error; });
+  show(file, judging);
+  return kAnswerIsNo;
 }
 
 Prepared prepare(const std::string& name, const UploadCommandOptions& options,
@@ -91,6 +107,11 @@ Prepared prepare(const std::string& name, const UploadCommandOptions& options,
                                 {options.sending.keep_image_type, transactions.of_profile});
   if (!sendable) {
     return refused(name + ": " + sendable.error().message, exit_code_of(sendable.error().code));
+  }
+  if (!options.no_validate && !transactions.of_profile.empty()) {
+    if (const int code = judge_envelope_of(name, sendable->body); code != kDone) {
+      return {{}, {}, code};
+    }
   }
   return {std::move(*sendable), std::move(profiler), kDone};
 }
@@ -160,6 +181,10 @@ class UploadRun {
     if (!envelope) {
       complain(options_.link_transaction + ": " + envelope.error().message);
       return note(kAnswerIsNo);
+    }
+    if (!options_.no_validate) {
+      const int code = judge_envelope_of(options_.link_transaction, *envelope);
+      if (code != kDone) return note(code);
     }
     send(options_.link_transaction,
          {std::move(*envelope), upload::BodyEncoding::Identity, upload::Category::Transaction});

@@ -1,8 +1,8 @@
 #include "sentry/envelope_writer.h"
 
-#include "base/json_reader.h"
 #include "base/json_writer.h"
 #include "sentry/scalar_forms.h"
+#include "sentry/transaction_facts.h"
 #include "sentry/transaction_writer.h"
 
 #include <algorithm>
@@ -108,33 +108,20 @@ std::string envelope_of(std::string_view payload, const PayloadFacts& facts,
   return out;  // moved: of what an assignment returns it would be a copy
 }
 
-Result<std::string> event_id_of(std::string_view transaction) {
-  JsonReader json(transaction);
-  std::string id, type;
-  if (json.peek() != JsonKind::Object)
-    return fail(ErrorCode::InvalidArgument, "the transaction is no JSON object");
-  json.begin_object();
-  JsonString key;
-  while (json.next_member(key)) {
-    std::string* const field = key.is("event_id") ? &id : key.is("type") ? &type : nullptr;
-    if (field != nullptr && json.peek() == JsonKind::String) {
-      std::string buffer;
-      *field = json.string().text(buffer);
-    } else {
-      json.skip_value();
-    }
-  }
-  if (json.failed()) {
-    return fail(ErrorCode::InvalidArgument, "the transaction is no JSON: at byte " +
-                                                std::to_string(json.fault()->offset) + ": " +
-                                                json.fault()->what);
+// Of one that may be sent as a transaction.
+Result<TransactionFacts> checked_transaction(std::string_view transaction) {
+  TransactionFacts facts = read_transaction(transaction);
+  if (facts.fault) {
+    return fail(ErrorCode::InvalidArgument,
+                fmt::format("the transaction is no JSON object: at byte {}: {}",
+                            facts.fault->offset, facts.fault->what));
   }
   // The server takes one without a type for what the item's header says.
-  if (!type.empty() && type != "transaction") {
+  if (!facts.type.empty() && facts.type != "transaction") {
     return fail(ErrorCode::InvalidArgument,
-                fmt::format("is an event of type \"{}\", not a transaction", type));
+                fmt::format("is an event of type \"{}\", not a transaction", facts.type));
   }
-  return id;
+  return facts;
 }
 
 }  // namespace
@@ -159,9 +146,9 @@ std::string profile_envelope(std::string_view payload, const PayloadFacts& facts
 Result<std::string> profile_envelope_with(std::string_view payload, const PayloadFacts& facts,
                                           std::string_view transaction,
                                           const EnvelopeOptions& options) {
-  const auto event_id = event_id_of(transaction);
-  if (!event_id) return tl::unexpected(event_id.error());
-  if (plain_id(*event_id) != plain_id(facts.transaction_id)) {
+  const auto own = checked_transaction(transaction);
+  if (!own) return tl::unexpected(own.error());
+  if (!own->event_id || own->event_id != parse_uuid(facts.transaction_id)) {
     return fail(ErrorCode::InvalidArgument,
                 "the transaction's event_id is not the profile's transaction.id (" +
                     facts.transaction_id + "): the server would drop the profile");
@@ -170,10 +157,10 @@ Result<std::string> profile_envelope_with(std::string_view payload, const Payloa
 }
 
 Result<std::string> transaction_envelope(std::string_view transaction) {
-  const auto event_id = event_id_of(transaction);
-  if (!event_id) return tl::unexpected(event_id.error());
+  const auto facts = checked_transaction(transaction);
+  if (!facts) return tl::unexpected(facts.error());
   std::string out;
-  append_envelope_header(out, plain_id(*event_id));
+  append_envelope_header(out, facts->event_id ? facts->event_id->to_hex() : "");
   append_item_header(out, "transaction", transaction.size(), "");
   return out.append(transaction).append("\n");
 }

@@ -3,8 +3,6 @@
 #include "sentry/rfc3339.h"
 #include "sentry/scalar_forms.h"
 
-#include <string>
-
 namespace sentry_prof::sentry {
 
 namespace {
@@ -103,7 +101,9 @@ void read_contexts(JsonReader& reader, TransactionFacts& facts) {
 
 bool read_member(JsonReader& reader, const JsonString& key, TransactionFacts& facts) {
   const size_t offset = reader.offset();
-  if (key.is("event_id")) {
+  if (key.is("type")) {
+    facts.type = read_text(reader).value_or("");
+  } else if (key.is("event_id")) {
     facts.event_id = read_uuid(reader);
     facts.event_id_offset = offset;
   } else if (key.is("start_timestamp")) {

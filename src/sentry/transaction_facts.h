@@ -1,4 +1,4 @@
-// What the rules between a transaction and a V1 profile need to know of the former.
+// What an envelope and its rules need to know of a transaction.
 #pragma once
 
 #include "base/json_reader.h"
@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace sentry_prof::sentry {
@@ -14,6 +15,7 @@ namespace sentry_prof::sentry {
 // have it. The server takes a value of another type for a missing one.
 struct TransactionFacts {
   std::optional<JsonFault> fault;  // no JSON, no object, or bytes behind it
+  std::string type;                // empty if it is missing
   std::optional<Uuid> event_id;
   size_t event_id_offset = 0;
   bool has_start = false, has_end = false;

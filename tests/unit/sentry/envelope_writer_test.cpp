@@ -104,9 +104,9 @@ TEST_CASE("A transaction of the caller's goes as it is, if it belongs to the pro
   REQUIRE(envelope);
   CHECK(envelope->find("\"length\":" + std::to_string(own.size()) + "}\n" + own + "\n") !=
         std::string::npos);
-  for (const char* wrong :
-       {"", "[]", "{", R"({"event_id":"4"})", "{}", R"({"event_id":1})",
-        R"({"event_id":"22222222222222222222222222222223","type":"error"})"}) {
+  for (const char* wrong : {"", "[]", "{", R"({"event_id":"4"})", "{}", R"({"event_id":1})",
+                            R"({"event_id":"22222222222222222222222222222223"} {})",
+                            R"({"event_id":"22222222222222222222222222222223","type":"error"})"}) {
     INFO(wrong);
     const auto refused = profile_envelope_with(kV1, facts, wrong, options());
     REQUIRE_FALSE(refused);

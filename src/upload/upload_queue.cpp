@@ -94,7 +94,7 @@ void UploadQueue::put_back(Numbered numbered) {
   make_room();
 }
 
-// A failure that lasts is told once, a refusal each time another one was told before.
+// A failure that lasts is told once, until all is sent again; a refusal, too.
 void UploadQueue::tell_once(const Outcome& outcome) {
   if (outcome.kind == OutcomeKind::Cancelled || told_ == outcome.kind) return;
   told_ = outcome.kind;
@@ -126,11 +126,7 @@ void UploadQueue::note(const Outcome& outcome) {
       figures_.trouble = outcome;  // what was answered before says more than "cancelled"
     }
   }
-  if (is_accepted) {
-    told_.reset();
-  } else {
-    tell_once(outcome);
-  }
+  if (!is_accepted) tell_once(outcome);
 }
 
 void UploadQueue::note_error(Error error) {
@@ -190,7 +186,6 @@ bool UploadQueue::send_spool_round() {
     const std::lock_guard lock(mutex_);
     figures_.accepted += run->accepted;
     figures_.trouble.reset();
-    told_.reset();
   }
   if (run->error) note_error(*run->error);
   if (run->trouble) note(*run->trouble);
@@ -199,9 +194,12 @@ bool UploadQueue::send_spool_round() {
 
 // What only memory has goes first. An exception here would end the recording.
 bool UploadQueue::send_round() {
+  const uint64_t accepted_before = figures_.accepted;  // which no other thread writes to
   try {
     const bool is_memory_sent = send_memory_round();
-    return (!sending_ || send_spool_round()) && is_memory_sent;
+    const bool is_all_sent = (!sending_ || send_spool_round()) && is_memory_sent;
+    if (is_all_sent && figures_.accepted > accepted_before) told_.reset();
+    return is_all_sent;
   } catch (const std::exception& error) {
     note_error({ErrorCode::LimitExceeded, std::string("sending failed: ") + error.what()});
     return false;

@@ -125,6 +125,24 @@ TEST_CASE("An envelope that breaks the server does not hold up the others in mem
   CHECK(figures.trouble->kind == OutcomeKind::ServerFailed);
 }
 
+TEST_CASE("What goes on failing is told once, although others are accepted") {
+  Bench bench;
+  bench.client.poison = "poison";
+  int told = 0;
+  bench.events.failed = [&](const Outcome&) { ++told; };
+  QueueOptions options;
+  options.pause_ns = 1;
+  const auto queue = bench.start(options);
+  queue->put(envelope("poison"));
+  for (const char* body : {"a", "b"}) {
+    queue->put(envelope(body));
+    const size_t requests = bench.client.bodies().size() + 5;
+    while (bench.client.bodies().size() < requests) usleep(1000);
+  }
+  CHECK(queue->finish(kLong_ns).accepted == 2);
+  CHECK(told == 1);
+}
+
 TEST_CASE("What is refused for good is counted and not sent again") {
   Bench bench;
   bench.client.status = 413;

@@ -144,15 +144,14 @@ class UploadRun {
         sender_(sender),
         signals_(signals),
         transactions_(std::move(transactions)) {
-    sender_.uploader().on_wait(
-        [this](upload::WaitReason reason, uint64_t wait_ns) { tell_wait(reason, wait_ns); });
+    sender_.uploader().on_wait([this](const upload::Wait& wait) { tell_wait(wait); });
   }
   UploadRun(const UploadRun&) = delete;
   UploadRun& operator=(const UploadRun&) = delete;
 
   int run() {
     for (const std::string& name : options_.files) {
-      if (is_over_) {
+      if (is_over_ && !sender_.spool()) {
         complain(name + " was not sent");
       } else {
         send_file(name);
@@ -175,7 +174,7 @@ class UploadRun {
 
   // Behind the chunks: one transaction, linked to the last of them.
   void send_transaction() {
-    if (!link_ || is_over_) return;
+    if (!link_ || (is_over_ && !sender_.spool())) return;
     const auto linked = sentry::link_transaction(transactions_.to_link, *link_);
     auto envelope = linked ? sentry::transaction_envelope(*linked) : tl::unexpected(linked.error());
     if (!envelope) {
@@ -199,12 +198,21 @@ class UploadRun {
     }
     if (!sender_.spool()) return send_now(name, *packed);
     const auto kept = sender_.spool()->keep(packed->body, packed->encoding, packed->categories);
-    if (!kept) {
-      note_error(kept.error());
-      return false;
-    }
+    if (!kept) return send_past_spool(name, *packed, kept.error());
     files_in_spool_[*kept] = name;
     return true;
+  }
+
+  // What a full or failing disk does not take may go to the server all the same.
+  bool send_past_spool(const std::string& name, const Sendable& packed, const Error& error) {
+    complain(error.message);
+    if (is_over_) {
+      complain(name + " was not sent");
+    } else if (send_now(name, packed)) {
+      return true;
+    }
+    note(kInputOutput);
+    return false;
   }
 
   // Behind one that had all its tries and failed, the next has one: thousands of files are not to
@@ -266,15 +274,14 @@ class UploadRun {
     is_over_ = is_over_ || ends_all(outcome.kind);
   }
   // What is over before anybody wonders needs no word.
-  void tell_wait(upload::WaitReason reason, uint64_t wait_ns) const {
+  void tell_wait(const upload::Wait& wait) const {
     constexpr uint64_t kNoticed_ns = 3 * kNsPerSecond;
-    if (wait_ns < kNoticed_ns) return;
-    const uint64_t wait_s = (wait_ns + kNsPerSecond - 1) / kNsPerSecond;
-    say(reason == upload::WaitReason::RateLimit
-            ? fmt::format("{} wants no more of this for now: waiting {} s (^C ends it)",
-                          sender_.host(), wait_s)
-            : fmt::format("{} did not take it: the next try is in {} s (^C ends it)",
-                          sender_.host(), wait_s));
+    if (wait.duration_ns < kNoticed_ns) return;
+    say(fmt::format("{} {}: try {} of {} is in {} s (^C ends it)", sender_.host(),
+                    wait.reason == upload::WaitReason::RateLimit ? "wants no more of this for now"
+                                                                 : "did not take it",
+                    wait.next_try, wait.max_tries,
+                    (wait.duration_ns + kNsPerSecond - 1) / kNsPerSecond));
   }
   void say(const std::string& text) const {
     if (!options_.is_quiet) complain(text);

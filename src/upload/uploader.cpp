@@ -72,7 +72,8 @@ Outcome Uploader::send(const Envelope& envelope, Tries allowed) {
     limit_wait_left_ns -= limit_ns;
     const uint64_t wait_ns = std::max(limit_ns, back_off_ns);
     if (wait_ns != 0) {
-      tell_wait_(limit_ns >= back_off_ns ? WaitReason::RateLimit : WaitReason::FailedTry, wait_ns);
+      tell_wait_({limit_ns >= back_off_ns ? WaitReason::RateLimit : WaitReason::FailedTry, wait_ns,
+                  tries + 1, retries.max_retries + 1});
     }
     if (wait_ns != 0 && !waiter_.wait(wait_ns)) {
       last.kind = OutcomeKind::Cancelled;

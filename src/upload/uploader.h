@@ -52,6 +52,13 @@ enum class WaitReason : uint8_t {
   FailedTry,  // which another one follows
 };
 
+struct Wait {
+  WaitReason reason = WaitReason::FailedTry;
+  uint64_t duration_ns = 0;
+  uint32_t next_try = 1;  // of `max_tries`, from 1
+  uint32_t max_tries = 1;
+};
+
 class Uploader {
  public:
   // The client and the waiter must outlive the uploader.
@@ -63,9 +70,7 @@ class Uploader {
   void on_failed_try(std::function<void(const Outcome&)> tell) { tell_ = std::move(tell); }
 
   // The same with each wait, before it.
-  void on_wait(std::function<void(WaitReason, uint64_t wait_ns)> tell) {
-    tell_wait_ = std::move(tell);
-  }
+  void on_wait(std::function<void(const Wait&)> tell) { tell_wait_ = std::move(tell); }
 
   // Every answer of the server's counts against --max-retries, 429 as well. Limits are kept from
   // one envelope to the next.
@@ -86,7 +91,7 @@ class Uploader {
   RandomSource random_;
   RateLimits limits_;
   std::function<void(const Outcome&)> tell_ = [](const Outcome&) {};
-  std::function<void(WaitReason, uint64_t)> tell_wait_ = [](WaitReason, uint64_t) {};
+  std::function<void(const Wait&)> tell_wait_ = [](const Wait&) {};
 };
 
 }  // namespace sentry_prof::upload

@@ -1,5 +1,6 @@
 // `sentry-prof upload` and `record --upload` as their users call them, against a scripted server:
 // exit codes, what arrives, what is kept, and that the key is in no output.
+#include "prerequisites.h"
 #include "process.h"
 #include "recording.h"
 #include "sentry_prof/validate.h"
@@ -311,6 +312,36 @@ TEST_CASE("With a spool nothing is lost while the server is away", "[upload]") {
   CHECK(empty.status() == 0);
   CHECK(empty.standard_error == "sentry-prof: nothing waits in spool.\n");
   CHECK(server.requests().size() == 6);
+}
+
+TEST_CASE("What a full disk does not take into a spool is sent all the same", "[upload]") {
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_mount_namespace());
+  const bool is_away = GENERATE(false, true);
+  const SentryServer server(is_away ? "[503]" : "[200]");
+  const TemporaryDirectory directory;
+  const std::string script = "mount -t tmpfs -o size=64k none '" + directory.path() +
+                             "'; mkdir -m 700 '" + directory.path() +
+                             "/spool'; head -c 100000 /dev/zero 2>&- >'" + directory.path() +
+                             "/filling'; exec \"$@\"";
+  Command upload =
+      sentry_prof_in(directory, {"upload", "--dsn", server.dsn(kKey), "--max-retries", "0",
+                                 "--spool", directory.path() + "/spool", golden("v2")});
+  upload.arguments.insert(upload.arguments.begin(), {"unshare", "-m", "sh", "-c", script, "sh"});
+  const auto result = without_key(run_command(upload));
+  INFO(result.standard_error);
+  CHECK(contains(result.standard_error, "No space left"));
+  CHECK(result.status() == (is_away ? 7 : 0));
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("A wait is told with the try that follows", "[upload]") {
+  const SentryServer server(R"([{"status": 429, "headers": {"Retry-After": "4"}}, 200])");
+  const TemporaryDirectory directory;
+  const auto result = run_sentry_prof(
+      {"upload", "--dsn", server.dsn(kKey), "--max-retries", "2", golden("v2")}, directory);
+  CHECK(result.status() == 0);
+  CHECK(contains(result.standard_error, "wants no more of this for now: try 2 of 3 is in 4 s"));
 }
 
 TEST_CASE("A transaction is linked to the chunk and sent behind it", "[upload]") {

@@ -151,10 +151,10 @@ TEST_CASE("A rate limit is waited for", "[uploader]") {
 
 TEST_CASE("Waits are told before they begin, with their reason", "[uploader]") {
   Fixture f;
-  std::vector<std::pair<WaitReason, uint64_t>> told;
-  f.uploader.on_wait([&](WaitReason reason, uint64_t wait_ns) {
+  std::vector<Wait> told;
+  f.uploader.on_wait([&](const Wait& wait) {
     CHECK(f.waiter.waits.size() == told.size());
-    told.emplace_back(reason, wait_ns);
+    told.push_back(wait);
   });
   f.client.answer(500);
   f.client.answer(200, "30:profile_chunk:organization");
@@ -162,8 +162,12 @@ TEST_CASE("Waits are told before they begin, with their reason", "[uploader]") {
   f.send();
   f.send();
   REQUIRE(told.size() == 2);
-  CHECK(told[0].first == WaitReason::FailedTry);
-  CHECK(told[1] == std::pair(WaitReason::RateLimit, 30 * kNsPerSecond));
+  CHECK(told[0].reason == WaitReason::FailedTry);
+  CHECK(told[0].next_try == 2);
+  CHECK(told[0].max_tries == UploaderOptions().retries.max_retries + 1);
+  CHECK(told[1].reason == WaitReason::RateLimit);
+  CHECK(told[1].duration_ns == 30 * kNsPerSecond);
+  CHECK(told[1].next_try == 1);
 }
 
 TEST_CASE("A limit of other data does not hold an envelope up for long", "[uploader]") {

@@ -56,6 +56,19 @@ CLI::Validator in_range(T low, T high) {
       "");
 }
 
+CLI::Validator is_pid() {
+  return CLI::Validator(
+      [](std::string& text) {
+        int pid = 0;
+        if (!parse_number(text, pid) || pid < 1) {
+          return fmt::format("'{}' is no process id (several: -p 12,34)", text);
+        }
+        text = std::to_string(pid);
+        return std::string();
+      },
+      "");
+}
+
 CLI::Validator not_empty() {
   return CLI::Validator(
       [](const std::string& text) { return text.empty() ? "must not be empty" : std::string(); },
@@ -143,6 +156,13 @@ std::string warning_of_platform(const std::string& platform) {
       platform);
 }
 
+std::string warning_of_transaction(const RecordOptions& options) {
+  const bool has_effect = options.format == SentryFormat::V1 || options.upload;
+  if (has_effect || options.transaction.empty()) return {};
+  return "--transaction: files in V2 name no transaction. Those in V1 do, and record --upload "
+         "sends one";
+}
+
 Result<void> complete_profile_options(RecordOptions& options) {
   if (options.chunk_s && *options.chunk_s > longest_chunk_s(options.format)) {
     return fail(ErrorCode::InvalidArgument,
@@ -166,7 +186,9 @@ Result<void> complete_profile_options(RecordOptions& options) {
     return ok;
   }
   if (options.environment.empty()) options.environment = kDefaultEnvironment;
-  options.is_verbose = is_verbose(options.is_verbose, options.is_quiet);
+  const auto verbose = is_verbose(options.is_verbose, options.is_quiet);
+  if (!verbose) return tl::unexpected(verbose.error());
+  options.is_verbose = *verbose;
   return {};
 }
 
@@ -178,7 +200,7 @@ void add_target_options(CLI::App& record, RecordOptions& options) {
                   "Process to attach to: its threads, and what it starts from now on\n"
                   "(not the children it has already). Several: -p 12,34")
       ->delimiter(',')
-      ->transform(in_range(1, 1 << 30))
+      ->transform(is_pid())
       ->type_name("PID[,PID]...");
 }
 

@@ -114,8 +114,10 @@ OutputDirectory::~OutputDirectory() {
 }
 
 Result<void> check_outputs(const RecordOptions& options, const std::string& path) {
-  const std::string warning = warning_of_platform(options.platform);
-  if (!warning.empty() && !options.is_quiet) complain("warning: " + warning);
+  for (const std::string& warning :
+       {warning_of_platform(options.platform), warning_of_transaction(options)}) {
+    if (!warning.empty() && !options.is_quiet) complain("warning: " + warning);
+  }
   const bool uses_stdout = path == "-" || options.summary == "-";
   if (uses_stdout && !os::is_writable(STDOUT_FILENO)) {
     return fail(ErrorCode::Io, "standard output is closed, nothing can be written to it");

@@ -32,7 +32,11 @@ void add_sending_options(CLI::App& app, SendingOptions& options) {
       ->default_function([] { return "(the system's)"; });
 }
 
-bool is_verbose(bool is_option_set, bool is_quiet) {
+Result<bool> is_verbose(bool is_option_set, bool is_quiet) {
+  if (is_option_set && is_quiet) {
+    return fail(ErrorCode::InvalidArgument,
+                "--quiet and --verbose exclude each other: give one of them");
+  }
   return is_option_set || (!is_quiet && is_yes(environment_variable("SENTRY_DEBUG")));
 }
 
@@ -79,7 +83,9 @@ Result<void> complete(UploadCommandOptions& options) {
   if (is_for_one && options.files.size() > 1) {
     return wrong("--dry-run and --transaction-file are for one FILE at a time");
   }
-  options.sending.is_verbose = is_verbose(options.sending.is_verbose, options.is_quiet);
+  const auto verbose = is_verbose(options.sending.is_verbose, options.is_quiet);
+  if (!verbose) return tl::unexpected(verbose.error());
+  options.sending.is_verbose = *verbose;
   return {};
 }
 

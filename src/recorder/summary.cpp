@@ -179,8 +179,10 @@ std::string loss_lines(const RunFigures& figures, bool is_verbose) {
   std::string text;
   for (size_t i = 0; i < kLossCount; ++i) {
     const auto loss = static_cast<Loss>(i);
-    if (figures.sample.losses[i] == 0 || !is_worth_telling(loss, is_verbose)) continue;
-    text += fmt::format("  lost      {} samples: {}\n", figures.sample.losses[i], describe(loss));
+    const uint64_t count = figures.sample.losses[i];
+    if (count == 0 || !is_worth_telling(loss, is_verbose)) continue;
+    text +=
+        fmt::format("  lost      {} sample{}: {}\n", count, count == 1 ? "" : "s", describe(loss));
   }
   if (figures.samples_lost() > 0 && !figures.is_converted) {
     text +=
@@ -188,8 +190,8 @@ std::string loss_lines(const RunFigures& figures, bool is_verbose) {
         "kernel.perf_event_mlock_kb.\n";
   }
   if (figures.sampler.throttled > 0 && !figures.is_converted) {
-    text += fmt::format("  throttled {} times by the kernel: lower --frequency\n",
-                        figures.sampler.throttled);
+    text += fmt::format("  throttled {} time{} by the kernel: lower --frequency\n",
+                        figures.sampler.throttled, figures.sampler.throttled == 1 ? "" : "s");
   }
   std::string what;
   if (!figures.law_holds(&what))
@@ -343,9 +345,10 @@ std::string summary_json(const RunFigures& figures, const std::vector<std::strin
 std::string summary_text(const RunFigures& figures, const std::vector<std::string>& files,
                          bool is_verbose) {
   std::string text = fmt::format(
-      "sentry-prof: {} samples in {:.1f} s, {} thread{} of {} process{}{}\n",
-      figures.samples_written, figures.duration_s, figures.threads, figures.threads == 1 ? "" : "s",
-      figures.processes, figures.processes == 1 ? "" : "es",
+      "sentry-prof: {} sample{} in {:.1f} s, {} thread{} of {} process{}{}\n",
+      figures.samples_written, figures.samples_written == 1 ? "" : "s", figures.duration_s,
+      figures.threads, figures.threads == 1 ? "" : "s", figures.processes,
+      figures.processes == 1 ? "" : "es",
       figures.effective_hz() == 0 ? "" : fmt::format(", {:.1f} Hz", figures.effective_hz()));
   text += walk_line(figures);
   text += loss_lines(figures, is_verbose);

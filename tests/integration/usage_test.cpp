@@ -4,6 +4,7 @@
 #include "recording.h"
 #include "support/catch2.h"
 #include "target_path.h"
+#include "temporary_directory.h"
 #include "text_file.h"
 
 #include <csignal>
@@ -46,6 +47,36 @@ TEST_CASE("What only --upload uses is wrong usage without it", "[usage]") {
     const CommandResult result = run_sentry_prof(arguments);
     CHECK(result.status() == 2);
     check_says(result, "for --upload");
+  }
+}
+
+TEST_CASE("Quiet and verbose at once is wrong usage", "[usage]") {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"record", "-q", "-v", "--", "true"},
+        {"upload", "-v", "-q", "x.json"},
+        {"convert", "-q", "-v", "perf.data", "-o", "x.json"}}) {
+    const CommandResult result = run_sentry_prof(arguments);
+    CHECK(result.status() == 2);
+    check_says(result, "--quiet and --verbose exclude each other");
+  }
+}
+
+TEST_CASE("What is no process id is told with the form of several", "[usage]") {
+  for (const char* pids : {"12 34", "12, 34", "none", "0", "-1", "99999999999"}) {
+    const CommandResult result = run_sentry_prof({"record", "-p", pids});
+    CHECK(result.status() == 2);
+    check_says(result, "is no process id (several: -p 12,34)");
+  }
+}
+
+TEST_CASE("A transaction's name without use is told", "[usage]") {
+  const TemporaryDirectory directory;
+  const std::string warning = "warning: --transaction";
+  for (const char* format : {"v1", "v2"}) {
+    const CommandResult result =
+        run_sentry_prof({"record", "--transaction", "x", "--format", format, "-o",
+                         directory.file("x.json"), "--", "true"});
+    CHECK(contains(result.standard_error, warning) == (format == std::string("v2")));
   }
 }
 

@@ -86,6 +86,17 @@ TEST_CASE("Without samples no rate and no shares are printed") {
   CHECK(text.find('%') == std::string::npos);
 }
 
+TEST_CASE("One is told in the singular") {
+  RunFigures figures;
+  figures.samples_written = 1;
+  figures.sample.loss(Loss::RingFull) = 1;
+  figures.sampler.throttled = 1;
+  const std::string text = summary_text(figures, {}, false);
+  CHECK(text.find("sentry-prof: 1 sample in") != std::string::npos);
+  CHECK(text.find("lost      1 sample: ") != std::string::npos);
+  CHECK(text.find("throttled 1 time by") != std::string::npos);
+}
+
 TEST_CASE("The verbose summary says in words why stacks ended") {
   RunFigures figures;
   figures.setup.threads_attached = 1;

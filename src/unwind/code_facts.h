@@ -4,6 +4,7 @@
 #include "unwind/call_site.h"
 #include "unwind/code_stretches.h"
 #include "unwind/memory_rules.h"
+#include "unwind/vain_searches.h"
 
 namespace sentry_prof::unwind {
 
@@ -13,6 +14,7 @@ struct CodeFacts {
   MemoryRules memory_rules;
   CallSites call_sites;
   CodeStretches stretches;
+  VainSearches vain_searches;
 };
 
 }  // namespace sentry_prof::unwind

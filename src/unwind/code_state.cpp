@@ -168,7 +168,8 @@ CompactRule CodeState::rule_of_function() const {
   rule.fp = CompactFp::Unknown;
   const int64_t saved_words = saved_at_bytes_ / kWord_bytes - 1;
   const bool is_saved = saved_.kind == FpValue::Kind::Original && saved_at_bytes_ < 0 &&
-                        saved_at_bytes_ % kWord_bytes == 0 && saved_words >= INT16_MIN;
+                        saved_at_bytes_ >= offset_bytes_ && saved_at_bytes_ % kWord_bytes == 0 &&
+                        saved_words >= INT16_MIN;
   if (is_saved) {
     rule.fp = CompactFp::Saved;
     rule.fp_words = static_cast<int16_t>(saved_words);

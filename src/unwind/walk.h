@@ -22,8 +22,8 @@ namespace sentry_prof::unwind {
 enum class WalkEnd : uint8_t {
   Root,  // the thread's outermost frame: undefined return address, one of 0 by a row or in the link
          // register, the ELF entry point, a function or code that never returns, entered by a
-         // return that no call made, or where no CFI is a frame pointer of 0 or the beginning of
-         // the process's stack
+         // return that no call made, or where no CFI is a frame pointer of 0 (x86-64: below no
+         // return address of a direct call) or the beginning of the process's stack
   StackTruncated,   // the next word lies beyond the copied bytes, and the copy was cut
   BadMemory,        // the next word lies elsewhere outside the snapshot
   UnmappedPc,       // a pc that no executable mapping holds

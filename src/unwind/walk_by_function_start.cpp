@@ -23,69 +23,69 @@ bool Walker::may_read_function() const {
          !has_unread_image();
 }
 
-// The return address lies somewhere above.
-std::optional<Step> Walker::step_by_function_start() {
-  if (!may_read_function()) return std::nullopt;
+// `rule` is what the code said, which led nowhere.
+std::optional<Step> Walker::step_by_function_start(CompactRule rule) {
+  if (!may_read_function() || !has_work_to_search()) return std::nullopt;
+  const uint64_t key = cache_key(to_link({cursor_.lookup_pc()}, module_->bias));
+  if (!vain_searches_.is_due(key)) return std::nullopt;
   trail_.breaks();  // rests on more words than a step remembers
-  const Place here{{cursor_.pc}, {cursor_.sp}, module_};
-  CompactRule rule = rule_by_caller(here);
-  if (rule.kind == CompactKind::NoCfi) rule = rule_by_callers_caller(here);
-  if (rule.kind == CompactKind::NoCfi) return std::nullopt;
-  cache_.insert(cache_key(to_link({cursor_.lookup_pc()}, module_->bias)), rule);
-  return step_by_code(rule);
+  const CompactRule found = rule_by_caller();
+  if (found.kind == CompactKind::NoCfi) {
+    vain_searches_.add(key);
+    return std::nullopt;
+  }
+  // The same code may still be a root's, on another stack.
+  if (rule.kind != CompactKind::RootBehindNoCall) cache_.insert(key, found);
+  return step_by_code(found);
 }
 
-// Behind the call that led to this function; that call says where the function begins. Read from
-// there, the code has put on the stack just what is below the return address.
-CompactRule Walker::rule_by_caller(const Place& place) {
-  spend(kMaxSearchedFrame_words);
-  const CompactRule of_main = rule_in_main(place);
-  for (unsigned i = 0; i < kMaxSearchedFrame_words; ++i) {
+// The return address lies somewhere above, behind the call that led to this function, and that call
+// says where the function begins. Read from there, the code has put on the stack just what is below
+// the return address.
+CompactRule Walker::rule_by_caller() {
+  FunctionRule called, main;  // recursion calls one function again and again
+  for (unsigned i = 0; i < kMaxSearchedFrame_words && spend(1) && has_work_to_search(); ++i) {
     uint64_t return_address = 0;
-    if (!stack_.read_u64({place.sp.value + i * sizeof(uint64_t)}, return_address)) break;
+    if (!stack_.read_u64({cursor_.sp + i * sizeof(uint64_t)}, return_address)) break;
     const CallSite call = call_behind(return_address);
     CompactRule rule;
     if (call.kind == CallKind::Direct) {
-      rule = rule_in_function(place, {target_of(call, return_address)});
+      rule = rule_in_function({target_of(call, return_address)}, called);
+    } else if (call.kind == CallKind::Indirect) {
+      rule = rule_in_main(main);
     }
-    if (call.kind == CallKind::Indirect) rule = of_main;
     if (rule.kind != CompactKind::NoCfi && rule.cfa_words == static_cast<int>(i) + 1) return rule;
   }
   return {};
 }
 
-// The call was by a pointer, and does not say where it led. But of its return address, where that
-// is one, rule_by_caller() knows, and so that the function's frame ends just there. A leftover of
-// another call from there has no caller any more: this function's call has taken its place. A call
-// that may have led to this function is passed over by neither: there it is only not known how.
-CompactRule Walker::rule_by_callers_caller(const Place& place) {
-  for (unsigned i = 0; i < kMaxSearchedFrame_words; ++i) {
-    const uint64_t slot = place.sp.value + i * sizeof(uint64_t);
-    uint64_t return_address = 0;
-    if (work_left_ == 0 || !stack_.read_u64({slot}, return_address)) break;
-    const CallSite call = call_behind(return_address);
-    if (call.kind == CallKind::Direct && may_contain({target_of(call, return_address)}, place.pc)) {
-      break;
-    }
-    if (call.kind != CallKind::Indirect) continue;
-    const Module* const module = module_at(return_address - 1);
-    const Place caller{{return_address}, {slot + sizeof(uint64_t)}, module};
-    if (module->code == nullptr || rule_by_caller(caller).kind == CompactKind::NoCfi) break;
-    return {.kind = CompactKind::CodeFromSp,
-            .fp = CompactFp::Unknown,
-            .cfa_words = static_cast<int16_t>(i + 1),
-            .return_address_words = -1};
-  }
-  return {};
+// Of the code at the cursor. `last` is the answer to the last question.
+CompactRule Walker::rule_in_function(RuntimeAddress begin, FunctionRule& last) {
+  if (!may_contain(begin, {cursor_.pc})) return {};
+  if (last.is_known && last.begin == begin) return last.rule;
+  uint32_t work = 0;
+  const CompactRule rule = rule_from_function(*module_->code, to_link(begin, module_->bias),
+                                              to_link({cursor_.pc}, module_->bias), work);
+  last = {true, begin, spend(work) ? rule : CompactRule{}};
+  return last.rule;
 }
 
+// The C library calls it by a pointer.
+CompactRule Walker::rule_in_main(FunctionRule& last) {
+  if (last.is_known) return last.rule;
+  uint32_t work = 0;
+  const auto begin = main_function(*module_->code, work);
+  if (!spend(work) || !begin) return {};
+  return rule_in_function(to_runtime(*begin, module_->bias), last);
+}
+
+// As far as the copy goes. Where the work is used up, nothing was looked at, which proves nothing.
 bool Walker::has_direct_call_above() {
   trail_.breaks();  // rests on more words than a step remembers
-  spend(kMaxSearchedFrame_words);
   for (unsigned i = 0; i < kMaxSearchedFrame_words; ++i) {
     uint64_t word = 0;
-    if (!stack_.read_u64({cursor_.sp + i * sizeof word}, word)) break;
-    if (call_behind(word).kind == CallKind::Direct) return true;
+    if (!stack_.read_u64({cursor_.sp + i * sizeof word}, word)) return false;
+    if (!spend(1) || call_behind(word).kind == CallKind::Direct) return true;
   }
   return false;
 }
@@ -104,28 +104,24 @@ Step Walker::step_past_lost_frame_pointer(CompactRule rule_of_row) {
   const bool has_start =
       spend(row.work) && status == RowStatus::Found && row.function_begin.value != 0;
   if (!has_start) return ends(WalkEnd::NoProgress);
-  CompactRule rule = rule_in_function({{cursor_.pc}, {cursor_.sp}, module_},
-                                      to_runtime(row.function_begin, module_->bias));
+  const RuntimeAddress begin = to_runtime(row.function_begin, module_->bias);
+  FunctionRule function;
+  CompactRule rule = rule_in_function(begin, function);
   rule.fp = CompactFp::Unknown;
+  if (!may_be_called_by_rule(begin, rule)) return ends(WalkEnd::NoProgress);
   const auto step = step_by_code(rule);
   return step ? *step : ends(WalkEnd::NoProgress);
 }
 
-CompactRule Walker::rule_in_function(const Place& place, RuntimeAddress begin) {
-  if (!may_contain(begin, place.pc)) return {};
-  uint32_t work = 0;
-  const LoadBias bias = place.module->bias;
-  const CompactRule rule =
-      rule_from_function(*place.module->code, to_link(begin, bias), to_link(place.pc, bias), work);
-  return spend(work) ? rule : CompactRule{};
-}
-
-// The C library calls it by a pointer.
-CompactRule Walker::rule_in_main(const Place& place) {
-  uint32_t work = 0;
-  const auto begin = main_function(*place.module->code, work);
-  const bool is_known = spend(work) && begin;
-  return is_known ? rule_in_function(place, to_runtime(*begin, place.module->bias)) : CompactRule{};
+// What an FDE covers may be a later piece of a function (".cold"), which nobody calls.
+bool Walker::may_be_called_by_rule(RuntimeAddress function, CompactRule rule) {
+  uint64_t return_address = 0;
+  const uint64_t slot = cursor_.sp + as_bytes(rule.cfa_words) + as_bytes(rule.return_address_words);
+  if (rule.kind == CompactKind::NoCfi || !stack_.read_u64({slot}, return_address)) return false;
+  const CallSite call = call_behind(return_address);
+  if (call.kind != CallKind::Direct) return call.kind == CallKind::Indirect;
+  const RuntimeAddress target{target_of(call, return_address)};
+  return target == function || modules_.find(target) != module_;  // else by a stub of the PLT
 }
 
 }  // namespace sentry_prof::unwind

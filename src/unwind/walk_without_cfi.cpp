@@ -66,7 +66,7 @@ std::optional<Step> Walker::step_by_memory_code() {
 Step Walker::step_without_cfi(CompactRule rule) {
   if (const std::optional<Step> step = step_by_code(rule)) return *step;
   if (is_marked_as_first()) return ends(WalkEnd::Root);
-  if (const std::optional<Step> step = step_by_function_start()) return *step;
+  if (const std::optional<Step> step = step_by_function_start(rule)) return *step;
   if (const std::optional<Step> step = step_from_start_up_code()) return *step;
   return step_by_frame_pointer();
 }
@@ -213,6 +213,7 @@ uint64_t Walker::target_of(CallSite call, uint64_t return_address) {
 
 // None also for a direct call that leads to no code: those bytes are something else.
 CallSite Walker::call_behind(uint64_t return_address) {
+  if (work_left_ == 0) return {};
   const Module* module = module_at(return_address - 1);
   if (module == nullptr) return {CallKind::None};
   uint32_t work = 0;

@@ -84,6 +84,7 @@ class Walker {
         memory_rules_(code_facts.memory_rules),
         call_sites_(code_facts.call_sites),
         stretches_(code_facts.stretches),
+        vain_searches_(code_facts.vain_searches),
         stats_(stats),
         frames_(frames),
         trail_(trail),
@@ -437,18 +438,21 @@ class Walker {
   Step ends_outside_frame_pointer(RuntimeAddress address);
 
   // walk_by_function_start.cpp
-  struct Place {
-    RuntimeAddress pc, sp;
-    const Module* module;  // with code
+  struct FunctionRule {
+    bool is_known = false;
+    RuntimeAddress begin;
+    CompactRule rule;
   };
   bool may_read_function() const;
-  std::optional<Step> step_by_function_start();
+  // The rest is for frames that need no search.
+  bool has_work_to_search() const { return work_left_ > kMaxWork / 2; }
+  std::optional<Step> step_by_function_start(CompactRule rule);
   bool has_direct_call_above();
   [[gnu::noinline]] Step step_past_lost_frame_pointer(CompactRule rule_of_row);
-  CompactRule rule_by_caller(const Place& place);
-  CompactRule rule_by_callers_caller(const Place& place);
-  CompactRule rule_in_function(const Place& place, RuntimeAddress begin);
-  CompactRule rule_in_main(const Place& place);
+  bool may_be_called_by_rule(RuntimeAddress function, CompactRule rule);
+  CompactRule rule_by_caller();
+  CompactRule rule_in_function(RuntimeAddress begin, FunctionRule& last);
+  CompactRule rule_in_main(FunctionRule& last);
 
   const Arch arch_;
   const ArchRegisters names_;
@@ -460,6 +464,7 @@ class Walker {
   MemoryRules& memory_rules_;
   CallSites& call_sites_;
   CodeStretches& stretches_;
+  VainSearches& vain_searches_;
   UnwinderStats& stats_;
   KeptFrames frames_;
   WalkTrail& trail_;

@@ -1,5 +1,5 @@
-// applets [WALL_SECONDS]: as busybox is made. What runs is called by a pointer out of a table, and like
-// all of its callers but the C library's it does not return: nothing behind their calls leads out.
+// applets [WALL_SECONDS [burn]]: as busybox is made. What runs is called by a pointer out of a table, and
+// all of its callers but the C library's do not return: nothing behind their calls leads out.
 #include "work.h"
 
 typedef void Applet(double end);
@@ -10,7 +10,6 @@ TARGET_FUNCTION int compare(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-// The large frame holds what other calls left there.
 TARGET_FUNCTION void sort_round(void) {
   int numbers[512];
   unsigned value = 1;
@@ -19,27 +18,27 @@ TARGET_FUNCTION void sort_round(void) {
   g_sink = (uint64_t)numbers[0];
 }
 
-TARGET_FUNCTION __attribute__((noreturn)) void sort_applet(double end) {
+TARGET_FUNCTION void sort_applet(double end) {
   while (wall_seconds() < end) sort_round();
-  exit(0);
 }
 
-TARGET_FUNCTION __attribute__((noreturn)) void burn_applet(double end) {
+TARGET_FUNCTION void burn_applet(double end) {
   while (wall_seconds() < end) burn(1000, 7);
-  exit(0);
 }
 
 static Applet* const volatile g_applets[] = {burn_applet, sort_applet};
 
+// Its large frame holds what other calls left there.
 TARGET_FUNCTION __attribute__((noreturn)) void run_applet(unsigned number, double end) {
-  sort_round();
+  volatile char leftovers[1000];
+  leftovers[0] = 0;
   g_applets[number](end);
-  abort();
+  exit(leftovers[0]);
 }
 
-// With a way in that reading behind the call of run_applet does not meet.
 TARGET_FUNCTION __attribute__((noreturn)) void run_and_exit(int argc, char** argv) {
   const double end = wall_seconds() + number_argument(argc, argv, 1, 1.0);
+  sort_round();
   if (argc > 2) run_applet(0, end);
   run_applet(1, end);
 }

@@ -508,6 +508,17 @@ TEST_CASE("a function whose stack pointer is not known has no rule from its begi
   CHECK(is_none(in_function(uneven, 4)));
 }
 
+TEST_CASE("a frame pointer whose place was taken off the stack again is not read from there") {
+  const Function f{
+      0x55,              // 0: push %rbp
+      0xbd, 1, 0, 0, 0,  // 1: mov $1,%ebp
+      0x58,              // 6: pop %rax
+      0x90,              // 7: nop
+  };
+  CHECK(in_function(f, 6) == saving_fp(from_sp(2), -2));
+  CHECK(in_function(f, 7) == without_fp(from_sp(1)));
+}
+
 TEST_CASE("a function without end costs no more than its limit") {
   Function f{};
   for (uint64_t i = 0; i < 3 * kMaxInstructionsOfFunction; ++i) f.code.put(kBegin + i, {0x90});

@@ -15,13 +15,13 @@ constexpr uint64_t kLeaf = 0x2010;
 // function, tells nothing of the stack.
 constexpr uint64_t kFunction = 0x5000, kInFunction = kFunction + 10;
 constexpr uint64_t kCaller = 0x5100, kInCaller = kCaller + 10;
-constexpr uint64_t kRoot = 0x4050, kElsewhere = 0x4080;
+constexpr uint64_t kRoot = 0x4050, kElsewhere = 0x4080, kOther = 0x40a0;
 
 struct NoReturn : World {
   NoReturn() {
     cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 8));
     cfi.add(0x4000, 0x4100, root_row());
-    for (const uint64_t return_address : {kRoot, kElsewhere}) {
+    for (const uint64_t return_address : {kRoot, kElsewhere, kOther}) {
       code.put(return_address - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90});
     }
     for (const uint64_t begin : {kFunction, kCaller}) {
@@ -79,33 +79,54 @@ TEST_CASE("a call that leads elsewhere, or whose return address lies elsewhere, 
 }
 
 TEST_CASE("main is called by a pointer, and its beginning is what the start code hands over") {
+  NoReturn unknown;
+  unknown.call_by_pointer(kRoot);
+  CHECK(pcs(unknown.walk_words(stack_of({at(kRoot)}))) == Pcs{kLeaf, kInFunction});
   NoReturn w;
   w.call_by_pointer(kRoot);
-  CHECK(pcs(w.walk_words(stack_of({at(kRoot)}))) == Pcs{kLeaf, kInFunction});
   w.code.entry = {0x6000};
   w.code.put(0x6000, {0x48, 0x8d, 0x3d, 0xf9, 0xef, 0xff, 0xff, 0xf4});  // lea -0x1007(%rip),%rdi
   CHECK(pcs(w.walk_words(stack_of({at(kRoot)}))) == Pcs{kLeaf, kInFunction, kRoot});
+  CHECK(pcs(w.walk_words({at(kInFunction), 0, at(kRoot)})) == Pcs{kLeaf, kInFunction});
 }
 
-TEST_CASE("a function called by a pointer ends where its caller's frame begins") {
-  const auto walk = [](const std::vector<uint64_t>& words) {
-    NoReturn w;
-    w.call_by_pointer(kInCaller);
-    w.put_direct_call(kRoot, kCaller);
-    return pcs(w.walk_words(words));
-  };
-  CHECK(walk(stack_of({at(kInCaller), 0, 0, at(kRoot)})) ==
-        Pcs{kLeaf, kInFunction, kInCaller, kRoot});
-  CHECK(walk(stack_of({at(kInCaller), 0, at(kRoot)})) == Pcs{kLeaf, kInFunction});
-}
-
-TEST_CASE("a caller by a pointer is not looked for beyond a call that may have led here") {
+// It does not say where it led, and a chain of leftovers would do as well.
+TEST_CASE("a call by a pointer in a frame of its own proves no caller") {
   NoReturn w;
   w.call_by_pointer(kInCaller);
   w.put_direct_call(kRoot, kCaller);
-  w.put_direct_call(kElsewhere, 0x50f0);  // near, and no way from there is known
-  const std::vector<uint64_t> words = stack_of({at(kElsewhere), at(kInCaller), 0, 0, at(kRoot)});
+  const std::vector<uint64_t> words = stack_of({at(kInCaller), 0, 0, at(kRoot)});
   CHECK(pcs(w.walk_words(words)) == Pcs{kLeaf, kInFunction});
+}
+
+TEST_CASE("where a caller was looked for in vain it is looked for again more and more seldom") {
+  NoReturn w;
+  for (int i = 0; i < 4; ++i) w.walk_words(stack_of({0}));
+  const int reads = w.code.reads();
+  for (int i = 0; i < 3; ++i) w.walk_words(stack_of({0}));
+  CHECK(w.code.reads() == reads);
+  w.put_direct_call(kRoot, kFunction);
+  size_t found = 0;
+  for (int i = 0; i < 256; ++i)
+    found += pcs(w.walk_words(stack_of({at(kRoot)}))).size() == 3 ? 1 : 0;
+  CHECK(found > 200);  // from the next look on
+}
+
+TEST_CASE("a search for callers leaves work for the frames outside, however much it could do") {
+  NoReturn w;
+  w.call_by_pointer(kRoot);
+  // Each word is behind a call to a beginning of its own, from which all of a long way is read.
+  for (uint64_t i = 0; i < 3000; ++i) w.code.put(0x5800 + i, {0x90});
+  std::vector<uint64_t> words = stack_of({});
+  for (uint64_t i = 0; i < 200; ++i) {
+    w.put_direct_call(0x7000 + 8 * i, 0x5800 + i);
+    words.push_back(at(0x7000 + 8 * i));
+  }
+  const uint64_t frame_record = 0x7000 + 8 * words.size();
+  words.insert(words.end(), {0, at(kRoot)});
+  const Walk walk = w.walk_words(words, frame_record);
+  CHECK(pcs(walk) == Pcs{kLeaf, kInFunction, kRoot});
+  CHECK(end_of(walk) == "root");
 }
 
 TEST_CASE("a frame pointer of 0 is no root below the calls of its callers") {
@@ -124,6 +145,11 @@ TEST_CASE("a row that goes by a lost frame pointer gives way to where its functi
   w.call_by_pointer(kRoot);
   const std::vector<uint64_t> words = stack_of({at(kRoot)});
   CHECK(pcs(w.walk_words(words, 0x100)) == Pcs{kLeaf, kInFunction, kRoot});
+  w.put_direct_call(kElsewhere, kFunction);
+  CHECK(pcs(w.walk_words(stack_of({at(kElsewhere)}), 0x100)) ==
+        Pcs{kLeaf, kInFunction, kElsewhere});
+  w.put_direct_call(kOther, kCaller);  // the piece that the FDE covers is not called from there
+  CHECK(end_of(w.walk_words(stack_of({at(kOther)}), 0x100)) == "no_progress");
   CHECK(end_of(w.walk_words(stack_of({at(0x1050)}), 0x100)) == "no_progress");
   row.function_begin = {};
   w.cfi.add(kFunction, kFunction + 0x20, saving(row, kRbp, -16));

@@ -1,0 +1,48 @@
+// Where a frame's caller was looked for all over the stack, and not found.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace sentry_prof::unwind {
+
+// Looking takes some 50 us, and where it fails it mostly does so for every sample of that pc: so it
+// is done again after 1, 3, 7 ... samples. 4 KiB; of two pcs that share a place the later has it.
+class VainSearches {
+ public:
+  // `key` is that of the rule cache. False: it has failed too lately.
+  bool is_due(uint64_t key) {
+    Place& place = place_of(key);
+    if (place.key != key || place.left == 0) return true;
+    --place.left;
+    return false;
+  }
+
+  void add(uint64_t key) {
+    Place& place = place_of(key);
+    if (place.key != key) place = {key, 0, 0};
+    place.pause = static_cast<uint8_t>(std::min(2 * place.pause + 1, kMaxPause));
+    place.left = place.pause;
+  }
+
+ private:
+  static constexpr int kMaxPause = 255;
+  static constexpr unsigned kIndexBits = 8, kIndexShift = 64 - kIndexBits;
+  struct Place {
+    uint64_t key = 0;
+    uint8_t pause = 0;
+    uint8_t left = 0;  // of it
+  };
+  static_assert(sizeof(Place) == 16);
+
+  Place& place_of(uint64_t key) {
+    constexpr uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;
+    return places_[static_cast<size_t>(key * kGoldenRatio >> kIndexShift)];
+  }
+
+  std::array<Place, size_t{1} << kIndexBits> places_{};
+};
+
+}  // namespace sentry_prof::unwind

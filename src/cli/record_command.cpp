@@ -29,7 +29,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -188,19 +187,14 @@ int not_recorded(const Error& error, target::LaunchedChild& child, RecordUpload*
   return status ? exit_code_of(*status) : kOwnFailure;
 }
 
-bool has_ended(const target::LaunchedChild& child) {
-  pollfd end{child.pidfd().get(), POLLIN, 0};
-  return ::poll(&end, 1, 0) == 1;
-}
-
 // The recording is over, the command maybe not. False if something was not written, nor kept to be
 // sent later.
 bool leave_launched(const RecordOptions& options, recorder::RunResult& run,
                     const RecordOutputs& outputs, const target::LaunchedChild& child,
                     const os::SignalSet& signals) {
-  const bool goes_on = run.reason != recorder::StopReason::TargetEnded && !has_ended(child);
+  const bool goes_on = run.reason != recorder::StopReason::TargetEnded && !child.has_ended();
   // Nobody is left to pass signals on to.
-  const bool is_killable = run.reason == recorder::StopReason::Signal || has_ended(child);
+  const bool is_killable = run.reason == recorder::StopReason::Signal || child.has_ended();
   if (goes_on && !options.is_quiet) {
     complain(fmt::format("the recording is over, the command goes on (process {})", child.pid()));
   }

@@ -6,6 +6,7 @@
 #include "cli/message.h"
 #include "cli/upload_words.h"
 #include "os/clock.h"
+#include "os/fd.h"
 #include "os/file.h"
 #include "sentry/envelope_writer.h"
 #include "upload/outcome.h"
@@ -15,7 +16,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <poll.h>
 
 namespace sentry_prof::cli {
 
@@ -29,11 +29,6 @@ constexpr uint64_t kLongestEnd_ns = 60'000'000'000;
 constexpr uint64_t kTick_ns = 100'000'000;
 // Nobody wonders about so much.
 constexpr uint64_t kSilence_ns = 2'000'000'000;
-
-bool is_readable(int fd) {
-  pollfd state{fd, POLLIN, 0};
-  return ::poll(&state, 1, 0) > 0;
-}
 
 recorder::UploadFigures plain_figures(const upload::QueueFigures& queue, uint64_t lost) {
   recorder::UploadFigures figures;
@@ -213,7 +208,7 @@ void RecordUpload::send_the_rest(int signal_fd, uint64_t patience_ns) {
   bool is_told = options_.is_quiet;
   for (;;) {
     const uint64_t elapsed_ns = os::monotonic_ns() - begin_ns;
-    if (elapsed_ns >= patience_ns || is_readable(signal_fd)) return;
+    if (elapsed_ns >= patience_ns || os::is_readable(signal_fd)) return;
     const uint64_t left_ns = patience_ns - elapsed_ns;
     const upload::QueueEnd end = queue_->end_within(std::min(kTick_ns, left_ns), left_ns);
     if (end != upload::QueueEnd::GoingOn) return;

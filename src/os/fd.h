@@ -32,4 +32,8 @@ class Fd {
   int fd_ = -1;
 };
 
+// Whether there is something to read, without waiting for it: of a pidfd, whether the process has
+// ended. It stays so when that is reaped.
+bool is_readable(int fd);
+
 }  // namespace sentry_prof::os

@@ -83,14 +83,6 @@ Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWrite
                   (is_refused ? ": " + os::how_to_get(os::kCapSysPtrace) : std::string()));
 }
 
-// Whether each of the processes has ended.
-bool all_ended(const std::vector<int>& pidfds) {
-  return std::all_of(pidfds.begin(), pidfds.end(), [](int fd) {
-    pollfd entry{fd, POLLIN, 0};
-    return ::poll(&entry, 1, 0) == 1;
-  });
-}
-
 // Where a process cannot be held, besides that it has ended.
 Error explain_refusal(Error error, size_t processes) {
   if (error.code != ErrorCode::LimitExceeded || processes == 1) return error;
@@ -149,7 +141,7 @@ Recorder::Recorder(RecorderOptions options, sampling::Sampler& sampler,
     : options_(std::move(options)),
       sampler_(sampler),
       signal_set_(signals),
-      signals_(signals, SignalPolicy::kNoChild),
+      signals_(signals, nullptr),
       sink_(sink),
       show_progress_(std::move(show_progress)) {}
 
@@ -201,7 +193,7 @@ Result<os::Fd> Recorder::hold(int pid) {
 Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno) {
   auto run = prepare();
   if (!run) return tl::unexpected(run.error());
-  signals_ = SignalPolicy(signal_set_, child.pid());
+  signals_ = SignalPolicy(signal_set_, &child);
   (*run)->pidfds.push_back(child.pidfd().get());
   begin_ns_ = os::monotonic_ns();
   if (auto ok = sampler_.attach_before_exec(child.pid()); !ok) return tl::unexpected(ok.error());
@@ -216,7 +208,7 @@ Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno
 }
 
 Result<int> Recorder::wait_for_end_of(target::LaunchedChild& child) {
-  while (!all_ended({child.pidfd().get()})) {
+  while (!child.has_ended()) {
     std::array<pollfd, 2> entries = {
         {{signal_set_.fd(), POLLIN, 0}, {child.pidfd().get(), POLLIN, 0}}};
     ::poll(entries.data(), entries.size(), -1);
@@ -352,7 +344,7 @@ void Recorder::wait_for_events(const Run& run, uint64_t deadline_ns, uint64_t in
   std::vector<pollfd> entries = {{signal_set_.fd(), POLLIN, 0}};
   for (int fd : run.pidfds) {
     // Of several targets those that have ended stay readable for ever.
-    if (run.pidfds.size() == 1 || !all_ended({fd})) entries.push_back({fd, POLLIN, 0});
+    if (run.pidfds.size() == 1 || !os::is_readable(fd)) entries.push_back({fd, POLLIN, 0});
   }
   for (int fd : sampler_.poll_fds()) entries.push_back({fd, POLLIN, 0});
   const uint64_t now_ns = os::monotonic_ns();
@@ -363,7 +355,7 @@ void Recorder::wait_for_events(const Run& run, uint64_t deadline_ns, uint64_t in
 
 std::optional<StopReason> Recorder::reason_to_stop(const Run& run, uint64_t deadline_ns) {
   if (signals_.ends_recording()) return StopReason::Signal;
-  if (all_ended(run.pidfds)) return StopReason::TargetEnded;
+  if (std::ranges::all_of(run.pidfds, os::is_readable)) return StopReason::TargetEnded;
   if (os::monotonic_ns() >= deadline_ns) return StopReason::DurationOver;
   if (run.finisher->sink_is_broken()) return StopReason::OutputBroken;
   return std::nullopt;

@@ -3,7 +3,6 @@
 #include "os/clock.h"
 
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace sentry_prof::recorder {
@@ -12,13 +11,6 @@ namespace {
 // timeout(1) and some supervisors signal a process and then its group, microseconds apart: that is
 // one request, not an impatient second one.
 constexpr uint64_t kRepeat_ns = 100'000'000;
-
-// Its status is left for who waits for it.
-bool has_ended(int child_pid) {
-  siginfo_t end{};
-  return ::waitid(P_PID, static_cast<id_t>(child_pid), &end, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-         end.si_pid == child_pid;
-}
 
 }  // namespace
 
@@ -32,15 +24,15 @@ bool SignalPolicy::is_repeat(int signal) {
 
 void SignalPolicy::pass_on(const os::SignalSet::Taken& signal) const {
   if (!signal.is_from_kernel) {
-    ::kill(child_pid_, signal.number);
+    ::kill(child_->pid(), signal.number);
   } else if (signal.number == SIGHUP) {
     // Where a terminal hangs up the kernel tells the session's leader alone, which we may be.
-    ::killpg(::getpgid(child_pid_), SIGHUP);
+    ::killpg(::getpgid(child_->pid()), SIGHUP);
   }
 }
 
 bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const {
-  if (signal.number != SIGQUIT || child_pid_ == kNoChild || has_ended(child_pid_)) return false;
+  if (signal.number != SIGQUIT || child_ == nullptr || child_->has_ended()) return false;
   pass_on(signal);
   return true;
 }
@@ -48,8 +40,8 @@ bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const
 bool SignalPolicy::ends_recording() {
   while (const auto signal = signals_->take()) {
     if (signal->is_own || is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
-    const bool is_first_for_child = child_pid_ != kNoChild && !has_passed_on_;
-    if (is_first_for_child || (child_pid_ != kNoChild && signal->number == SIGHUP)) {
+    const bool is_first_for_child = child_ != nullptr && !has_passed_on_;
+    if (is_first_for_child || (child_ != nullptr && signal->number == SIGHUP)) {
       pass_on(*signal);
       has_passed_on_ = true;
     }
@@ -67,9 +59,9 @@ bool SignalPolicy::ends_recording() {
 void SignalPolicy::while_finishing() {
   while (const auto signal = signals_->take()) {
     if (signal->is_own || is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
-    if (child_pid_ == kNoChild || ending_signal_ != 0) os::die_by_signal(signal->number);
+    if (child_ == nullptr || ending_signal_ != 0) os::die_by_signal(signal->number);
     // The command's end was its answer to the first one, or came just before it.
-    if (has_passed_on_ && has_ended(child_pid_)) os::die_by_signal(signal->number);
+    if (has_passed_on_ && child_->has_ended()) os::die_by_signal(signal->number);
     has_passed_on_ = true;
     pass_on(*signal);
   }

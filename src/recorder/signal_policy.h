@@ -12,6 +12,7 @@
 #pragma once
 
 #include "os/signals.h"
+#include "target/launch.h"
 
 #include <cstdint>
 
@@ -19,10 +20,9 @@ namespace sentry_prof::recorder {
 
 class SignalPolicy {
  public:
-  // `child_pid`: the launched command, or kNoChild.
-  static constexpr int kNoChild = -1;
-  SignalPolicy(const os::SignalSet& signals, int child_pid)
-      : signals_(&signals), child_pid_(child_pid) {}
+  // `child`: the launched command, which must outlive this; or null.
+  SignalPolicy(const os::SignalSet& signals, const target::LaunchedChild* child)
+      : signals_(&signals), child_(child) {}
 
   // Deals with all pending signals. True if one of them ends the recording.
   bool ends_recording();
@@ -38,7 +38,7 @@ class SignalPolicy {
   void pass_on(const os::SignalSet::Taken& signal) const;
 
   const os::SignalSet* signals_;
-  int child_pid_;
+  const target::LaunchedChild* child_;
   int ending_signal_ = 0;
   int last_signal_ = 0;
   uint64_t last_time_ns_ = 0;

@@ -20,7 +20,8 @@ class LaunchedChild {
   ~LaunchedChild();
 
   int pid() const { return pid_; }
-  const os::Fd& pidfd() const { return pidfd_; }  // readable when the child has ended
+  const os::Fd& pidfd() const { return pidfd_; }
+  bool has_ended() const { return os::is_readable(pidfd_.get()); }
 
   // Lets the child exec. An exec that failed comes back as its errno (0: it runs now).
   Result<int> release();

@@ -64,16 +64,12 @@ class ProcessTable {
 
   explicit ProcessTable(ImageStore& images) : images_(images) {}
 
-  // The time of a record that has none: newer than everything.
-  static constexpr uint64_t kNow = UINT64_MAX;
-
   // Records older than a snapshot of their process are skipped where the snapshot knows better.
   void on_snapshot(const ProcessSnapshot& snapshot);
   void on_map(uint64_t time_ns, const MappingFacts& mapping);
-  void on_comm(uint32_t pid, uint32_t tid, std::string_view name, bool is_exec,
-               uint64_t time_ns = kNow);
+  void on_comm(uint32_t pid, uint32_t tid, std::string_view name, bool is_exec, uint64_t time_ns);
   void on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint32_t parent_tid,
-               uint64_t time_ns = kNow);
+               uint64_t time_ns);
   void on_exit(uint32_t pid, uint32_t tid);
   // As if records had told of the ends of all its threads.
   void on_process_gone(uint32_t pid);

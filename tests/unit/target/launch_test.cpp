@@ -31,14 +31,17 @@ TEST_CASE("A launched command runs only once it is released") {
   auto child = LaunchedChild::start({"/bin/sh", "-c", "echo ran > " + (scratch / "trace")});
   REQUIRE(child);
   CHECK_FALSE(has_ended(*child, 50));
+  CHECK_FALSE(child->has_ended());
   CHECK_FALSE(std::filesystem::exists(scratch / "trace"));
   const auto exec_error = child->release();
   REQUIRE(exec_error);
   CHECK(*exec_error == 0);
   REQUIRE(has_ended(*child, 10'000));
+  CHECK(child->has_ended());
   const auto status = child->wait();
   REQUIRE(status);
   CHECK(*status == 0);
+  CHECK(child->has_ended());
   CHECK(test::read_text(scratch / "trace") == "ran\n");
 }
 

@@ -11,6 +11,8 @@ using target::ProcessTable;
 
 namespace {
 
+constexpr uint64_t kLater_ns = 1'000;  // than all snapshots
+
 struct Table {
   FakeOpener opener;
   target::ImageStore images{opener};
@@ -95,7 +97,7 @@ TEST_CASE("exec by another than the main thread goes on under the main thread's 
   table.processes.on_snapshot(snapshot_of(100, 50));
   table.processes.on_exit(100, 100);
   CHECK_FALSE(table.processes.process(100).has_exited);
-  table.processes.on_comm(100, 100, "ls", true);
+  table.processes.on_comm(100, 100, "ls", true, kLater_ns);
   CHECK_FALSE(table.processes.process(100).has_exited);
   CHECK(table.processes.thread(100, 100).name == "ls");
   table.processes.on_exit(100, 100);
@@ -131,7 +133,7 @@ TEST_CASE("fork copies the address space, and the copies are apart") {
 TEST_CASE("A new thread has the name of the one that created it") {
   Table table;
   table.processes.on_snapshot(snapshot_of(100, 50));
-  table.processes.on_fork(100, 102, 100, 101);
+  table.processes.on_fork(100, 102, 100, 101, kLater_ns);
   CHECK(table.processes.thread(100, 102).name == "worker");
   CHECK(table.processes.thread_count() == 3);
 }
@@ -153,13 +155,13 @@ TEST_CASE("A tid that is used again is another thread") {
   table.processes.on_snapshot(snapshot_of(100, 50));
   SECTION("after its end, in the same process") {
     table.processes.on_exit(100, 101);
-    table.processes.on_fork(100, 101, 100, 100);
+    table.processes.on_fork(100, 101, 100, 100, kLater_ns);
     CHECK(table.processes.thread(100, 101).generation == 1);
     CHECK(table.processes.thread(100, 101).name == "server");
   }
   SECTION("as a new process") {
     table.processes.on_exit(100, 101);
-    table.processes.on_fork(101, 101, 1, 1);
+    table.processes.on_fork(101, 101, 1, 1, kLater_ns);
     CHECK(table.processes.thread(101, 101).generation == 1);
     CHECK(table.processes.thread(101, 101).pid == 101);
   }
@@ -197,7 +199,7 @@ TEST_CASE("Processes and threads that nobody announced are there when asked for"
 
 TEST_CASE("The parent of a new process need not be known, and does not count") {
   Table table;
-  table.processes.on_fork(200, 200, 100, 101);
+  table.processes.on_fork(200, 200, 100, 101, kLater_ns);
   CHECK(table.processes.process_count() == 1);
   CHECK(table.processes.process(200).modules.modules().empty());
 }
@@ -206,8 +208,8 @@ TEST_CASE("A hundred thousand children leave no more than a bounded state") {
   Table table;
   table.processes.on_snapshot(snapshot_of(1, 1));
   for (uint32_t pid = 1000; pid < 101'000; ++pid) {
-    table.processes.on_fork(pid, pid, 1, 1);
-    table.processes.on_comm(pid, pid, "child", true);
+    table.processes.on_fork(pid, pid, 1, 1, kLater_ns);
+    table.processes.on_comm(pid, pid, "child", true, kLater_ns);
     table.processes.on_map(10, anonymous(pid, 0x1000));
     table.processes.on_exit(pid, pid);
   }
@@ -227,7 +229,7 @@ TEST_CASE("Ended processes with many mappings are forgotten sooner") {
     table.processes.on_map(1, anonymous(1, uint64_t{i} * 0x2000));
   }
   for (uint32_t pid = 1000; pid < 1000 + children; ++pid) {
-    table.processes.on_fork(pid, pid, 1, 1);
+    table.processes.on_fork(pid, pid, 1, 1, kLater_ns);
     table.processes.on_exit(pid, pid);
   }
   CHECK(table.processes.kept_process_count() <= ProcessTable::kMaxExitedModules / mappings + 1);
@@ -236,14 +238,14 @@ TEST_CASE("Ended processes with many mappings are forgotten sooner") {
 
 TEST_CASE("A tid that comes back after its state was dropped is not taken for the old thread") {
   Table table;
-  table.processes.on_fork(1, 50, 1, 1);
+  table.processes.on_fork(1, 50, 1, 1, kLater_ns);
   CHECK(table.processes.thread(1, 50).generation == 0);
   table.processes.on_exit(1, 50);
   for (uint32_t tid = 1000; tid < 1000 + 2 * ProcessTable::kMaxExitedThreads; ++tid) {
-    table.processes.on_fork(1, tid, 1, 1);
+    table.processes.on_fork(1, tid, 1, 1, kLater_ns);
     table.processes.on_exit(1, tid);
   }
-  table.processes.on_fork(1, 50, 1, 1);
+  table.processes.on_fork(1, 50, 1, 1, kLater_ns);
   CHECK(table.processes.thread(1, 50).generation > 0);
 }
 
@@ -269,7 +271,7 @@ TEST_CASE("Mappings of all processes together are bounded, those of images kept 
   constexpr uint64_t kMappings = 10'000;
   for (uint64_t i = 0; i < kMappings; ++i) table.processes.on_map(1, anonymous(1, i * 0x2000));
   // None of them ends, or tells of its end.
-  for (uint32_t pid = 1000; pid < 1200; ++pid) table.processes.on_fork(pid, pid, 1, 1);
+  for (uint32_t pid = 1000; pid < 1200; ++pid) table.processes.on_fork(pid, pid, 1, 1, kLater_ns);
   CHECK(table.processes.kept_module_count() <= ProcessTable::kMaxKeptModules);
   CHECK(table.processes.forgotten_count() > 0);
   CHECK(is_mapped(table, 1000, 0));
@@ -280,7 +282,8 @@ TEST_CASE("Mappings of all processes together are bounded, those of images kept 
 TEST_CASE("Processes and threads whose ends are never told are bounded") {
   Table table;
   constexpr uint32_t kMany = ProcessTable::kMaxThreads + 1000;
-  for (uint32_t pid = 1; pid <= kMany; ++pid) table.processes.on_comm(pid, pid, "child", false);
+  for (uint32_t pid = 1; pid <= kMany; ++pid)
+    table.processes.on_comm(pid, pid, "child", false, kLater_ns);
   CHECK(table.processes.kept_process_count() <= ProcessTable::kMaxProcesses);
   CHECK(table.processes.kept_thread_count() <= ProcessTable::kMaxThreads);
   CHECK(table.processes.process_count() == kMany);
@@ -291,12 +294,12 @@ TEST_CASE("Processes and threads whose ends are never told are bounded") {
 
 TEST_CASE("A process that is heard of is not forgotten, however old, nor who looks at it") {
   Table table;
-  table.processes.on_comm(1, 1, "server", false);
+  table.processes.on_comm(1, 1, "server", false, kLater_ns);
   table.processes.on_map(1, anonymous(1, 0x1000));
   bool is_whole = true;
   for (uint32_t pid = 2; pid <= ProcessTable::kMaxProcesses + 1000; ++pid) {
     const unwind::ModuleMap& modules = table.processes.process(1).modules;
-    table.processes.on_comm(pid, pid, "child", false);
+    table.processes.on_comm(pid, pid, "child", false, kLater_ns);
     is_whole = is_whole && modules.modules().size() == 1;
   }
   CHECK(is_whole);
@@ -310,7 +313,7 @@ TEST_CASE("What an ended process mapped is in use until its end is long past") {
   MappingFacts mapping = code_of("/lib/a.so", 0x1000'0000);
   for (const uint32_t pid : {100U, 200U}) {
     mapping.pid = pid;
-    table.processes.on_comm(pid, pid, "program", false);
+    table.processes.on_comm(pid, pid, "program", false, kLater_ns);
     table.processes.on_map(1, mapping);
   }
   const auto image = table.processes.process(100).modules.modules().front().image;
@@ -331,18 +334,19 @@ TEST_CASE("What an ended process mapped is in use until its end is long past") {
 
 TEST_CASE("Processes of which no end was told are those that go on") {
   Table table;
-  for (const uint32_t pid : {300U, 100U, 200U}) table.processes.on_comm(pid, pid, "program", false);
+  for (const uint32_t pid : {300U, 100U, 200U})
+    table.processes.on_comm(pid, pid, "program", false, kLater_ns);
   table.processes.on_exit(200, 200);
   CHECK(table.processes.living_processes() == std::vector<uint32_t>{100, 300});
 }
 
 TEST_CASE("A pid that is used again at once is not dropped with the process that had it before") {
   Table table;
-  table.processes.on_comm(100, 100, "first", false);
+  table.processes.on_comm(100, 100, "first", false, kLater_ns);
   table.processes.on_exit(100, 100);
   table.processes.drop_long_ended();
-  table.processes.on_fork(100, 100, 1, 1);
-  table.processes.on_comm(100, 100, "second", false);
+  table.processes.on_fork(100, 100, 1, 1, kLater_ns);
+  table.processes.on_comm(100, 100, "second", false, kLater_ns);
   table.processes.drop_long_ended();
   CHECK(table.processes.process(100).name == "second");
 }

@@ -197,6 +197,7 @@ Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno
   (*run)->pidfds.push_back(child.pidfd().get());
   begin_ns_ = os::monotonic_ns();
   if (auto ok = sampler_.attach_before_exec(child.pid()); !ok) return tl::unexpected(ok.error());
+  signals_.before_exec();
   auto released = child.release();
   if (!released) return tl::unexpected(released.error());
   exec_errno = *released;

@@ -37,6 +37,14 @@ bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const
   return true;
 }
 
+void SignalPolicy::before_exec() {
+  while (const auto signal = signals_->take()) {
+    if (signal->is_own) continue;
+    ::kill(child_->pid(), signal->number);
+    has_passed_on_ = true;
+  }
+}
+
 bool SignalPolicy::ends_recording() {
   while (const auto signal = signals_->take()) {
     if (signal->is_own || is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;

@@ -24,6 +24,9 @@ class SignalPolicy {
   SignalPolicy(const os::SignalSet& signals, const target::LaunchedChild* child)
       : signals_(&signals), child_(child) {}
 
+  // Before the launched command's exec, when it has no say in it: passes on all pending signals,
+  // the terminal's, too, which may have come before there was a command that could get them.
+  void before_exec();
   // Deals with all pending signals. True if one of them ends the recording.
   bool ends_recording();
   // The same when the recording is over. May not return.

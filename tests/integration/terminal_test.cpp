@@ -105,6 +105,23 @@ TEST_CASE("^C on a terminal reaches the command once, and the profile is written
   CHECK(LoadedProfile::load(directory.file("out.json")).busy_samples().size() > 10);
 }
 
+TEST_CASE("^C on a terminal at any moment ends a command that does not ask for it", "[terminal]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  for (int i = 0; i < 60; ++i) {
+    TerminalSession session({"sh", "-c", R"(echo ready; exec "$0" record -o "$1" -- sleep 5)",
+                             sentry_prof_path(), directory.file("out.json")});
+    REQUIRE(session.wait_for("ready"));
+    const double delay_s = 0.0002 * i;
+    sleep_for(delay_s);
+    session.type("\x03");
+    const int status = session.wait_for_end();
+    INFO(delay_s << " s: " << session.shown());
+    const bool is_by_signal = WIFSIGNALED(status) && WTERMSIG(status) == SIGINT;
+    CHECK((is_by_signal || (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGINT)));
+  }
+}
+
 TEST_CASE(
     "A terminal that is closed ends the command and the recording, and the profile is written",
     "[terminal]") {

@@ -21,6 +21,12 @@ class KeptFrames {
     return place = frame;
   }
 
+  // The one that was added last, if any was.
+  WalkedFrame& last() {
+    if (count_ <= room_.size()) return room_[count_ - 1];
+    return turned_ == 0 ? room_.back() : room_[static_cast<size_t>(first_of_turn() + turned_ - 1)];
+  }
+
   // All that were added.
   size_t count() const { return count_; }
   size_t left_out() const { return count_ - std::min(count_, room_.size()); }

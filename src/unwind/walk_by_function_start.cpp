@@ -93,10 +93,8 @@ bool Walker::has_direct_call_above() {
 // The row goes by a frame pointer that leads nowhere, since it is no more the function's own: where
 // an exception is about to land, libgcc has put the landing pad's registers into the places that
 // the frame's own were saved to. What the frame saved of its caller's is not to be had either.
-Step Walker::step_past_lost_frame_pointer(CompactRule rule_of_row) {
-  const bool may_read = rule_of_row.kind == CompactKind::CfaFromFp && arch_ == Arch::X86_64 &&
-                        !cursor_.pc_is_exact && module_->code != nullptr;
-  if (!may_read) return ends(WalkEnd::NoProgress);
+Step Walker::step_past_lost_frame_pointer() {
+  if (module_->code == nullptr) return ends(WalkEnd::NoProgress);
   trail_.breaks();  // rests on more words than a step remembers
   Row row;
   const LinkAddress pc = to_link({cursor_.lookup_pc()}, module_->bias);

@@ -27,8 +27,8 @@ bool Walker::is_entered_by_return() {
 
 // The byte before it is of another function, whose name the frame would have.
 Step Walker::ends_at_first_instruction() {
-  frame_->pc_is_exact = true;
-  trail_.restate(*frame_);
+  frames_.last().pc_is_exact = true;
+  trail_.restate(frames_.last());
   return ends(WalkEnd::Root);
 }
 

@@ -153,12 +153,12 @@ class Walker {
       return false;
     }
     const bool has_image = module_->image != kNoImage;
-    frame_ =
-        &frames_.add({.image = module_->image,
-                      .origin = cursor_.origin,
-                      .pc_is_exact = cursor_.pc_is_exact,
-                      .pc = has_image ? to_link({cursor_.pc}, module_->bias).value : cursor_.pc});
-    if (!cursor_.pc_is_exact) trail_.enter(*frame_, state());
+    const WalkedFrame& frame =
+        frames_.add({.image = module_->image,
+                     .origin = cursor_.origin,
+                     .pc_is_exact = cursor_.pc_is_exact,
+                     .pc = has_image ? to_link({cursor_.pc}, module_->bias).value : cursor_.pc});
+    if (!cursor_.pc_is_exact) trail_.enter(frame, state());
     return true;
   }
 
@@ -264,7 +264,7 @@ class Walker {
         return step_from_cfa(rule, cursor_.sp + as_bytes(rule.cfa_words));
       case CompactKind::CfaFromFp:
         if (!cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
-        return step_from_cfa(rule, cursor_.fp + as_bytes(rule.cfa_words));
+        return step_from_frame_pointer(rule, cursor_.fp + as_bytes(rule.cfa_words));
       case CompactKind::CfaFarFromSp: {
         const uint64_t cfa = cursor_.sp + rule.far_cfa_bytes();
         rule.return_address_words = -1;
@@ -301,7 +301,7 @@ class Walker {
 
   Step step_from_cfa(CompactRule rule, uint64_t cfa) {
     // A return address in memory lies above the stack pointer and below the CFA.
-    if (cfa <= cursor_.sp) return step_past_lost_frame_pointer(rule);
+    if (cfa <= cursor_.sp) return ends(WalkEnd::NoProgress);
     const uint64_t slot = cfa + as_bytes(rule.return_address_words);
     uint64_t return_address = 0;
     if (!stack_.read_u64({slot}, return_address)) return ends_outside({slot});
@@ -311,6 +311,11 @@ class Walker {
     if (is_nobody(return_address)) return ends(WalkEnd::Root);
     move_to_caller(return_address, cfa, FrameOrigin::Cfi);
     return Step::Continues;
+  }
+
+  Step step_from_frame_pointer(CompactRule rule, uint64_t cfa) {
+    const bool is_lost = cfa <= cursor_.sp && arch_ == Arch::X86_64 && !cursor_.pc_is_exact;
+    return is_lost ? step_past_lost_frame_pointer() : step_from_cfa(rule, cfa);
   }
 
   // A function that keeps frame pointers has its own in the register when it calls: it points at
@@ -448,7 +453,7 @@ class Walker {
   bool has_work_to_search() const { return work_left_ > kMaxWork / 2; }
   std::optional<Step> step_by_function_start(CompactRule rule);
   bool has_direct_call_above();
-  [[gnu::noinline]] Step step_past_lost_frame_pointer(CompactRule rule_of_row);
+  [[gnu::noinline]] Step step_past_lost_frame_pointer();
   bool may_be_called_by_rule(RuntimeAddress function, CompactRule rule);
   CompactRule rule_by_caller();
   CompactRule rule_in_function(RuntimeAddress begin, FunctionRule& last);
@@ -472,8 +477,7 @@ class Walker {
 
   Mode mode_ = Mode::Fast;
   Cursor cursor_;
-  Registers registers_;           // all that is known: of the leaf, and in full mode of every frame
-  WalkedFrame* frame_ = nullptr;  // at the cursor
+  Registers registers_;  // all that is known: of the leaf, and in full mode of every frame
   const Module* module_ = nullptr;       // of that frame
   const Module* last_module_ = nullptr;  // where a pc was found last
   uint64_t prefetched_bytes_ = 0;        // of the snapshot, from its beginning

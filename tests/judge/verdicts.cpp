@@ -58,7 +58,10 @@ Comparison compare(const unwind::Walk& walk, std::span<const ShadowStack::Caller
     if (i > callers) return differs(Difference::WentPastRoot, i, 0, got);
     const uint64_t expected = i == 0 ? leaf_pc : outermost_first[callers - i].pc;
     const bool is_exact = i == 0 || outermost_first[callers - i].is_interrupted;
-    if (got != expected || walk.frames[i].pc_is_exact != is_exact) {
+    // Nobody called a stack's first frame: the walk may take it to be at its first instruction.
+    const bool may_be_exact = is_exact || (i == callers && walk.is_complete());
+    const bool is_said_exact = walk.frames[i].pc_is_exact;
+    if (got != expected || (is_said_exact ? !may_be_exact : is_exact)) {
       return differs(Difference::WrongFrame, i, expected, got);
     }
   }

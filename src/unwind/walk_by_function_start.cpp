@@ -43,7 +43,8 @@ std::optional<Step> Walker::step_by_function_start(CompactRule rule) {
 // says where the function begins. Read from there, the code has put on the stack just what is below
 // the return address.
 CompactRule Walker::rule_by_caller() {
-  FunctionRule called, main;  // recursion calls one function again and again
+  FunctionRule called;  // recursion calls one function again and again
+  std::optional<CompactRule> in_main;
   for (unsigned i = 0; i < kMaxSearchedFrame_words && spend(1) && has_work_to_search(); ++i) {
     uint64_t return_address = 0;
     if (!stack_.read_u64({cursor_.sp + i * sizeof(uint64_t)}, return_address)) break;
@@ -52,7 +53,8 @@ CompactRule Walker::rule_by_caller() {
     if (call.kind == CallKind::Direct) {
       rule = rule_in_function({target_of(call, return_address)}, called);
     } else if (call.kind == CallKind::Indirect) {
-      rule = rule_in_main(main);
+      if (!in_main) in_main = rule_in_main();
+      rule = *in_main;
     }
     if (rule.kind != CompactKind::NoCfi && rule.cfa_words == static_cast<int>(i) + 1) return rule;
   }
@@ -71,12 +73,12 @@ CompactRule Walker::rule_in_function(RuntimeAddress begin, FunctionRule& last) {
 }
 
 // The C library calls it by a pointer.
-CompactRule Walker::rule_in_main(FunctionRule& last) {
-  if (last.is_known) return last.rule;
+CompactRule Walker::rule_in_main() {
   uint32_t work = 0;
   const auto begin = main_function(*module_->code, work);
   if (!spend(work) || !begin) return {};
-  return rule_in_function(to_runtime(*begin, module_->bias), last);
+  FunctionRule function;
+  return rule_in_function(to_runtime(*begin, module_->bias), function);
 }
 
 // As far as the copy goes. Where the work is used up, nothing was looked at, which proves nothing.

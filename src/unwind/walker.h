@@ -457,7 +457,7 @@ class Walker {
   bool may_be_called_by_rule(RuntimeAddress function, CompactRule rule);
   CompactRule rule_by_caller();
   CompactRule rule_in_function(RuntimeAddress begin, FunctionRule& last);
-  CompactRule rule_in_main(FunctionRule& last);
+  CompactRule rule_in_main();
 
   const Arch arch_;
   const ArchRegisters names_;

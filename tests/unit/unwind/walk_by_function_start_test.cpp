@@ -90,6 +90,18 @@ TEST_CASE("main is called by a pointer, and its beginning is what the start code
   CHECK(pcs(w.walk_words({at(kInFunction), 0, at(kRoot)})) == Pcs{kLeaf, kInFunction});
 }
 
+TEST_CASE("start code that does not tell of main is read once for all calls by pointers") {
+  const auto reads_with = [](size_t calls) {
+    NoReturn w;
+    w.call_by_pointer(kRoot);
+    w.code.entry = {0x6000};
+    w.code.put(0x6000, {0xf4});
+    w.walk_words(stack_of(std::vector<uint64_t>(calls, at(kRoot))));
+    return w.code.reads();
+  };
+  CHECK(reads_with(100) == reads_with(1));
+}
+
 // It does not say where it led, and a chain of leftovers would do as well.
 TEST_CASE("a call by a pointer in a frame of its own proves no caller") {
   NoReturn w;

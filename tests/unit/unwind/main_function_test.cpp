@@ -10,7 +10,7 @@ using namespace sentry_prof::unwind;
 
 namespace {
 
-constexpr uint64_t kStart = 0x1000;
+constexpr uint64_t kStartCode = 0x1000;
 
 std::optional<uint64_t> main_of(const FakeCode& code) {
   uint32_t work = 0;
@@ -20,9 +20,9 @@ std::optional<uint64_t> main_of(const FakeCode& code) {
 
 FakeCode start_code(const std::vector<int>& bytes) {
   FakeCode code;
-  code.put(kStart, bytes);
-  code.put(kStart + bytes.size(), {0xff, 0x15, 0, 0, 0, 0, 0xf4});  // call *x(%rip); hlt
-  code.entry = {kStart};
+  code.put(kStartCode, bytes);
+  code.put(kStartCode + bytes.size(), {0xff, 0x15, 0, 0, 0, 0, 0xf4});  // call *x(%rip); hlt
+  code.entry = {kStartCode};
   return code;
 }
 
@@ -31,8 +31,8 @@ FakeCode start_code(const std::vector<int>& bytes) {
 TEST_CASE("main is what the start code puts into %rdi") {
   CHECK(main_of(start_code({0x31, 0xed,                               // xor %ebp,%ebp
                             0x48, 0x8d, 0x3d, 0x6b, 0x0b, 0, 0})) ==  // lea 0xb6b(%rip),%rdi
-        kStart + 9 + 0xb6b);
-  CHECK(main_of(start_code({0x48, 0x8d, 0x3d, 0xf0, 0xff, 0xff, 0xff})) == kStart + 7 - 16);
+        kStartCode + 9 + 0xb6b);
+  CHECK(main_of(start_code({0x48, 0x8d, 0x3d, 0xf0, 0xff, 0xff, 0xff})) == kStartCode + 7 - 16);
   CHECK(main_of(start_code({0x48, 0xc7, 0xc7, 0x36, 0x11, 0x40, 0})) == 0x401136);  // mov $x,%rdi
 }
 

@@ -10,26 +10,26 @@ using Pcs = std::vector<uint64_t>;
 
 namespace {
 
-constexpr uint64_t kLeaf = 0x2010;
+constexpr uint64_t kLeafOfNoReturn = 0x2010;
 // Both push %rbx, make room for a word and call what does not return; what comes then, another
 // function, tells nothing of the stack.
 constexpr uint64_t kFunction = 0x5000, kInFunction = kFunction + 10;
-constexpr uint64_t kCaller = 0x5100, kInCaller = kCaller + 10;
-constexpr uint64_t kRoot = 0x4050, kElsewhere = 0x4080, kOther = 0x40a0;
+constexpr uint64_t kOuterFunction = 0x5100, kInOuterFunction = kOuterFunction + 10;
+constexpr uint64_t kRootCaller = 0x4050, kElsewhere = 0x4080, kOtherCaller = 0x40a0;
 
 struct NoReturn : World {
   NoReturn() {
     cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 8));
     cfi.add(0x4000, 0x4100, root_row());
-    for (const uint64_t return_address : {kRoot, kElsewhere, kOther}) {
+    for (const uint64_t return_address : {kRootCaller, kElsewhere, kOtherCaller}) {
       code.put(return_address - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90});
     }
-    for (const uint64_t begin : {kFunction, kCaller}) {
+    for (const uint64_t begin : {kFunction, kOuterFunction}) {
       code.put(begin, {0x53, 0x48, 0x83, 0xec, 0x08});       // push %rbx; sub $8,%rsp
       code.put(begin + 10, {0x48, 0x83, 0xe4, 0xf0, 0xc3});  // and $-16,%rsp; ret
     }
     put_direct_call(kInFunction, 0x2000);
-    put_direct_call(kInCaller, kFunction);
+    put_direct_call(kInOuterFunction, kFunction);
   }
 
   // Over the last five bytes before it.
@@ -46,7 +46,7 @@ struct NoReturn : World {
   }
 
   Walk walk_words(const std::vector<uint64_t>& words, uint64_t fp = 1) {
-    return World::walk(registers_at(at(kLeaf), 0x7000, fp), FakeStack(0x7000, words));
+    return World::walk(registers_at(at(kLeafOfNoReturn), 0x7000, fp), FakeStack(0x7000, words));
   }
 };
 
@@ -60,10 +60,10 @@ std::vector<uint64_t> stack_of(std::vector<uint64_t> rest) {
 
 TEST_CASE("a function that does not return is left by the call that leads to its beginning") {
   NoReturn w;
-  w.put_direct_call(kRoot, kFunction);
+  w.put_direct_call(kRootCaller, kFunction);
   for (int i = 0; i < 2; ++i) {  // by the cached rule, the second time
-    const Walk walk = w.walk_words(stack_of({at(kRoot)}));
-    CHECK(pcs(walk) == Pcs{kLeaf, kInFunction, kRoot});
+    const Walk walk = w.walk_words(stack_of({at(kRootCaller)}));
+    CHECK(pcs(walk) == Pcs{kLeafOfNoReturn, kInFunction, kRootCaller});
     CHECK(origins(walk) == std::vector{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Code});
     CHECK(end_of(walk) == "root");
   }
@@ -71,32 +71,36 @@ TEST_CASE("a function that does not return is left by the call that leads to its
 
 TEST_CASE("a call that leads elsewhere, or whose return address lies elsewhere, is passed over") {
   NoReturn w;
-  w.put_direct_call(kRoot, kFunction);
-  CHECK(pcs(w.walk_words({at(kInFunction), 0, at(kRoot)})) == Pcs{kLeaf, kInFunction});
+  w.put_direct_call(kRootCaller, kFunction);
+  CHECK(pcs(w.walk_words({at(kInFunction), 0, at(kRootCaller)})) ==
+        Pcs{kLeafOfNoReturn, kInFunction});
   NoReturn elsewhere;
-  elsewhere.put_direct_call(kRoot, 0x3000);
-  CHECK(pcs(elsewhere.walk_words(stack_of({at(kRoot)}))) == Pcs{kLeaf, kInFunction});
+  elsewhere.put_direct_call(kRootCaller, 0x3000);
+  CHECK(pcs(elsewhere.walk_words(stack_of({at(kRootCaller)}))) ==
+        Pcs{kLeafOfNoReturn, kInFunction});
 }
 
 TEST_CASE("main is called by a pointer, and its beginning is what the start code hands over") {
   NoReturn unknown;
-  unknown.call_by_pointer(kRoot);
-  CHECK(pcs(unknown.walk_words(stack_of({at(kRoot)}))) == Pcs{kLeaf, kInFunction});
+  unknown.call_by_pointer(kRootCaller);
+  CHECK(pcs(unknown.walk_words(stack_of({at(kRootCaller)}))) == Pcs{kLeafOfNoReturn, kInFunction});
   NoReturn w;
-  w.call_by_pointer(kRoot);
+  w.call_by_pointer(kRootCaller);
   w.code.entry = {0x6000};
   w.code.put(0x6000, {0x48, 0x8d, 0x3d, 0xf9, 0xef, 0xff, 0xff, 0xf4});  // lea -0x1007(%rip),%rdi
-  CHECK(pcs(w.walk_words(stack_of({at(kRoot)}))) == Pcs{kLeaf, kInFunction, kRoot});
-  CHECK(pcs(w.walk_words({at(kInFunction), 0, at(kRoot)})) == Pcs{kLeaf, kInFunction});
+  CHECK(pcs(w.walk_words(stack_of({at(kRootCaller)}))) ==
+        Pcs{kLeafOfNoReturn, kInFunction, kRootCaller});
+  CHECK(pcs(w.walk_words({at(kInFunction), 0, at(kRootCaller)})) ==
+        Pcs{kLeafOfNoReturn, kInFunction});
 }
 
 TEST_CASE("start code that does not tell of main is read once for all calls by pointers") {
   const auto reads_with = [](size_t calls) {
     NoReturn w;
-    w.call_by_pointer(kRoot);
+    w.call_by_pointer(kRootCaller);
     w.code.entry = {0x6000};
     w.code.put(0x6000, {0xf4});
-    w.walk_words(stack_of(std::vector<uint64_t>(calls, at(kRoot))));
+    w.walk_words(stack_of(std::vector<uint64_t>(calls, at(kRootCaller))));
     return w.code.reads();
   };
   CHECK(reads_with(100) == reads_with(1));
@@ -105,10 +109,10 @@ TEST_CASE("start code that does not tell of main is read once for all calls by p
 // It does not say where it led, and a chain of leftovers would do as well.
 TEST_CASE("a call by a pointer in a frame of its own proves no caller") {
   NoReturn w;
-  w.call_by_pointer(kInCaller);
-  w.put_direct_call(kRoot, kCaller);
-  const std::vector<uint64_t> words = stack_of({at(kInCaller), 0, 0, at(kRoot)});
-  CHECK(pcs(w.walk_words(words)) == Pcs{kLeaf, kInFunction});
+  w.call_by_pointer(kInOuterFunction);
+  w.put_direct_call(kRootCaller, kOuterFunction);
+  const std::vector<uint64_t> words = stack_of({at(kInOuterFunction), 0, 0, at(kRootCaller)});
+  CHECK(pcs(w.walk_words(words)) == Pcs{kLeafOfNoReturn, kInFunction});
 }
 
 TEST_CASE("where a caller was looked for in vain it is looked for again more and more seldom") {
@@ -117,16 +121,16 @@ TEST_CASE("where a caller was looked for in vain it is looked for again more and
   const int reads = w.code.reads();
   for (int i = 0; i < 3; ++i) w.walk_words(stack_of({0}));
   CHECK(w.code.reads() == reads);
-  w.put_direct_call(kRoot, kFunction);
+  w.put_direct_call(kRootCaller, kFunction);
   size_t found = 0;
   for (int i = 0; i < 256; ++i)
-    found += pcs(w.walk_words(stack_of({at(kRoot)}))).size() == 3 ? 1 : 0;
+    found += pcs(w.walk_words(stack_of({at(kRootCaller)}))).size() == 3 ? 1 : 0;
   CHECK(found > 200);  // from the next look on
 }
 
 TEST_CASE("a search for callers leaves work for the frames outside, however much it could do") {
   NoReturn w;
-  w.call_by_pointer(kRoot);
+  w.call_by_pointer(kRootCaller);
   // Each word is behind a call to a beginning of its own, from which all of a long way is read.
   for (uint64_t i = 0; i < 3000; ++i) w.code.put(0x5800 + i, {0x90});
   std::vector<uint64_t> words = stack_of({});
@@ -135,9 +139,9 @@ TEST_CASE("a search for callers leaves work for the frames outside, however much
     words.push_back(at(0x7000 + 8 * i));
   }
   const uint64_t frame_record = 0x7000 + 8 * words.size();
-  words.insert(words.end(), {0, at(kRoot)});
+  words.insert(words.end(), {0, at(kRootCaller)});
   const Walk walk = w.walk_words(words, frame_record);
-  CHECK(pcs(walk) == Pcs{kLeaf, kInFunction, kRoot});
+  CHECK(pcs(walk) == Pcs{kLeafOfNoReturn, kInFunction, kRootCaller});
   CHECK(end_of(walk) == "root");
 }
 
@@ -154,14 +158,15 @@ TEST_CASE("a row that goes by a lost frame pointer gives way to where its functi
   Row row = row_with_cfa(kRbp, 16);
   row.function_begin = {kFunction};
   w.cfi.add(kFunction, kFunction + 0x20, saving(row, kRbp, -16));
-  w.call_by_pointer(kRoot);
-  const std::vector<uint64_t> words = stack_of({at(kRoot)});
-  CHECK(pcs(w.walk_words(words, 0x100)) == Pcs{kLeaf, kInFunction, kRoot});
+  w.call_by_pointer(kRootCaller);
+  const std::vector<uint64_t> words = stack_of({at(kRootCaller)});
+  CHECK(pcs(w.walk_words(words, 0x100)) == Pcs{kLeafOfNoReturn, kInFunction, kRootCaller});
   w.put_direct_call(kElsewhere, kFunction);
   CHECK(pcs(w.walk_words(stack_of({at(kElsewhere)}), 0x100)) ==
-        Pcs{kLeaf, kInFunction, kElsewhere});
-  w.put_direct_call(kOther, kCaller);  // the piece that the FDE covers is not called from there
-  CHECK(end_of(w.walk_words(stack_of({at(kOther)}), 0x100)) == "no_progress");
+        Pcs{kLeafOfNoReturn, kInFunction, kElsewhere});
+  w.put_direct_call(kOtherCaller,
+                    kOuterFunction);  // the piece that the FDE covers is not called from there
+  CHECK(end_of(w.walk_words(stack_of({at(kOtherCaller)}), 0x100)) == "no_progress");
   CHECK(end_of(w.walk_words(stack_of({at(0x1050)}), 0x100)) == "no_progress");
   row.function_begin = {};
   w.cfi.add(kFunction, kFunction + 0x20, saving(row, kRbp, -16));

@@ -3,6 +3,9 @@
 #include "unwind/main_function.h"
 #include "unwind/walker.h"
 
+#include <algorithm>
+#include <optional>
+
 namespace sentry_prof::unwind {
 namespace {
 

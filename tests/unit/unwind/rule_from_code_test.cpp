@@ -1,55 +1,10 @@
-// The rule that the code itself gives. Encodings as gas writes them, the instructions beside them.
-#include "unwind/rule_from_code.h"
-
+// The rule that the code itself gives, read on to its return. The instructions stand beside the
+// bytes.
+#include "rule_fixture.h"
 #include "support/catch2.h"
-#include "support/fake_cfi.h"
 
 using namespace sentry_prof;
 using namespace sentry_prof::test;
-using namespace sentry_prof::unwind;
-
-namespace {
-
-constexpr uint64_t kBegin = 0x1000;
-
-struct Function {
-  explicit Function(std::initializer_list<int> bytes) { code.put(kBegin, bytes); }
-
-  CompactRule at(uint64_t offset) {
-    work = 0;
-    return rule_from_code(code, {kBegin + offset}, work, kMaxInstructionsOfFile);
-  }
-
-  FakeCode code;
-  uint32_t work = 0;
-};
-
-CompactRule from_sp(int16_t cfa_words) {
-  return {.kind = CompactKind::CodeFromSp, .cfa_words = cfa_words, .return_address_words = -1};
-}
-
-CompactRule from_fp(int16_t cfa_words) {
-  CompactRule rule = from_sp(cfa_words);
-  rule.kind = CompactKind::CodeFromFp;
-  return rule;
-}
-
-CompactRule saving_fp(CompactRule rule, int16_t fp_words) {
-  rule.fp = CompactFp::Saved;
-  rule.fp_words = fp_words;
-  return rule;
-}
-
-CompactRule without_fp(CompactRule rule) {
-  rule.fp = CompactFp::Unknown;
-  return rule;
-}
-
-constexpr CompactRule kNeverReturns{.kind = CompactKind::RootBehindNoCall};
-
-bool is_none(CompactRule rule) { return rule == CompactRule{}; }
-
-}  // namespace
 
 TEST_CASE("without a frame the return address is at the stack pointer") {
   Function f{0x90, 0xc3};  // nop; ret
@@ -288,7 +243,7 @@ TEST_CASE("a jump by a register is a call's last, if nothing else returns") {
 
 TEST_CASE("a jump by a register is no tail call where branches had to be dropped") {
   Function f{};
-  uint64_t at = kBegin;
+  uint64_t at = kFunctionBegin;
   for (int i = 0; i < 65; ++i, at += 6) {
     f.code.put(at, {0x0f, 0x84, 0, i, 0, 0});  // je, each to another place
   }
@@ -303,7 +258,8 @@ TEST_CASE("code of which all ways trap never returns") {
       0xf4,                 // hlt
   };
   CHECK(calls_exit.at(0) == kNeverReturns);
-  CHECK(is_none(rule_from_straight_code(Function{0xeb, 0xfe}.code, {kBegin}, calls_exit.work)));
+  CHECK(is_none(
+      rule_from_straight_code(Function{0xeb, 0xfe}.code, {kFunctionBegin}, calls_exit.work)));
   Function two_ways{
       0x74, 0x02,  // je 4
       0x0f, 0x0b,  // ud2
@@ -353,18 +309,18 @@ TEST_CASE("code that cannot be read, or is none, gives no rule") {
 TEST_CASE("reading on has an end") {
   FakeCode code;
   constexpr unsigned kLimit = kMaxInstructionsOfMemory;
-  for (uint64_t i = 0; i < kLimit; ++i) code.put(kBegin + i, {0x90});
-  code.put(kBegin + kLimit, {0xc3});
+  for (uint64_t i = 0; i < kLimit; ++i) code.put(kFunctionBegin + i, {0x90});
+  code.put(kFunctionBegin + kLimit, {0xc3});
   uint32_t work = 0;
-  CHECK(is_none(rule_from_code(code, {kBegin}, work, kLimit)));
+  CHECK(is_none(rule_from_code(code, {kFunctionBegin}, work, kLimit)));
   CHECK(work < 64 * kLimit);
-  CHECK(rule_from_code(code, {kBegin}, work, kLimit + 1) == from_sp(1));
+  CHECK(rule_from_code(code, {kFunctionBegin}, work, kLimit + 1) == from_sp(1));
   // In more than one of the large pieces that long ways are read in.
   constexpr uint64_t kFar = 7000;
   FakeCode far;
-  for (uint64_t i = 0; i < kFar + 8192; ++i) far.put(kBegin + i, {0x90});
-  far.put(kBegin + kFar, {0x5b, 0xc3});  // pop %rbx; ret
-  CHECK(rule_from_code(far, {kBegin}, work, kMaxInstructionsOfFile) == from_sp(2));
+  for (uint64_t i = 0; i < kFar + 8192; ++i) far.put(kFunctionBegin + i, {0x90});
+  far.put(kFunctionBegin + kFar, {0x5b, 0xc3});  // pop %rbx; ret
+  CHECK(rule_from_code(far, {kFunctionBegin}, work, kMaxInstructionsOfFile) == from_sp(2));
 }
 
 TEST_CASE("code is read once, however many branches lead to it") {
@@ -373,13 +329,13 @@ TEST_CASE("code is read once, however many branches lead to it") {
   FakeCode dear;
   constexpr int kBranches = 32, kWay = 2 * kBranches, kWayInstructions = 150;
   for (int i = 0; i < kBranches; ++i) {
-    dear.put(kBegin + 2 * static_cast<uint64_t>(i), {0x74, kWay - 2 * (i + 1) + i});  // je
+    dear.put(kFunctionBegin + 2 * static_cast<uint64_t>(i), {0x74, kWay - 2 * (i + 1) + i});  // je
   }
   for (int i = 0; i < kWayInstructions; ++i)
-    dear.put(kBegin + kWay + static_cast<uint64_t>(i), {0x90});
-  dear.put(kBegin + kWay + kWayInstructions, {0xf4});
+    dear.put(kFunctionBegin + kWay + static_cast<uint64_t>(i), {0x90});
+  dear.put(kFunctionBegin + kWay + kWayInstructions, {0xf4});
   uint32_t work = 0;
-  CHECK(rule_from_code(dear, {kBegin}, work, kMaxInstructionsOfFile) == kNeverReturns);
+  CHECK(rule_from_code(dear, {kFunctionBegin}, work, kMaxInstructionsOfFile) == kNeverReturns);
   CHECK(work < 1u << 16);
 }
 
@@ -387,21 +343,23 @@ TEST_CASE("a loop of loops is left by the one way that leads to the return") {
   // As in OpenBLAS's dgemm_kernel_SANDYBRIDGE: of many branches, all but the first lead back.
   FakeCode code;
   constexpr int kLoops = 100, kLoop_bytes = 8;
-  constexpr uint64_t kEnd = kBegin + 6 + kLoops * kLoop_bytes;
+  constexpr uint64_t kEnd = kFunctionBegin + 6 + kLoops * kLoop_bytes;
   constexpr int kBehindJump = kLoops * kLoop_bytes + 2;
-  code.put(kBegin, {0x0f, 0x84, kBehindJump & 0xff, kBehindJump >> 8, 0, 0});  // je behind the jmp
+  code.put(kFunctionBegin,
+           {0x0f, 0x84, kBehindJump & 0xff, kBehindJump >> 8, 0, 0});  // je behind the jmp
   for (uint64_t i = 0; i < kLoops; ++i) {
     // nop; nop; je back; nop; nop; jne back
-    code.put(kBegin + 6 + i * kLoop_bytes, {0x90, 0x90, 0x74, 0xfc, 0x90, 0x90, 0x75, 0xf9});
+    code.put(kFunctionBegin + 6 + i * kLoop_bytes,
+             {0x90, 0x90, 0x74, 0xfc, 0x90, 0x90, 0x75, 0xf9});
   }
   code.put(kEnd, {0xeb, 0xf8});                                   // jmp back
   code.put(kEnd + 2, {0x5b, 0xc3});                               // pop %rbx; ret
   for (uint64_t i = 4; i < 300; ++i) code.put(kEnd + i, {0x90});  // else reading its end is dear
   uint32_t work = 0;
-  CHECK(rule_from_code(code, {kBegin + 6}, work, kMaxInstructionsOfFile).kind ==
+  CHECK(rule_from_code(code, {kFunctionBegin + 6}, work, kMaxInstructionsOfFile).kind ==
         CompactKind::NoCfi);
   CHECK(work < 1u << 14);
-  CHECK(rule_from_code(code, {kBegin}, work, kMaxInstructionsOfFile) == from_sp(2));
+  CHECK(rule_from_code(code, {kFunctionBegin}, work, kMaxInstructionsOfFile) == from_sp(2));
 }
 
 TEST_CASE("a way that comes to code that was read says nothing new of it") {
@@ -426,7 +384,7 @@ TEST_CASE("a way that comes to a branch's target with another stack pointer is n
 TEST_CASE("code that goes straight to its return says the same in both readings") {
   Function f{0x48, 0x83, 0xc4, 0x08, 0x5d, 0xc3};  // add $8, %rsp; pop %rbp; ret
   uint32_t work = 0;
-  CHECK(rule_from_straight_code(f.code, {kBegin}, work) == saving_fp(from_sp(3), -2));
+  CHECK(rule_from_straight_code(f.code, {kFunctionBegin}, work) == saving_fp(from_sp(3), -2));
   CHECK(f.at(0) == saving_fp(from_sp(3), -2));
   CHECK(work > 0);
 }
@@ -434,94 +392,18 @@ TEST_CASE("code that goes straight to its return says the same in both readings"
 TEST_CASE("a straight reading follows no jump, and does not go on behind one") {
   uint32_t work = 0;
   const Function branch{0x75, 0x01, 0x90, 0xc3};  // jne over the nop; nop; ret
-  CHECK(is_none(rule_from_straight_code(branch.code, {kBegin}, work)));
+  CHECK(is_none(rule_from_straight_code(branch.code, {kFunctionBegin}, work)));
   const Function jump{0xeb, 0x00, 0xc3};  // jmp to the ret
-  CHECK(is_none(rule_from_straight_code(jump.code, {kBegin}, work)));
+  CHECK(is_none(rule_from_straight_code(jump.code, {kFunctionBegin}, work)));
   const Function jump_by_register{0xff, 0xe0};  // jmp *%rax
-  CHECK(is_none(rule_from_straight_code(jump_by_register.code, {kBegin}, work)));
+  CHECK(is_none(rule_from_straight_code(jump_by_register.code, {kFunctionBegin}, work)));
 }
 
 TEST_CASE("a straight reading gives up where the return is far") {
   uint32_t work = 0;
   Function f{};
-  for (uint64_t i = 0; i < kMaxStraightInstructions; ++i) f.code.put(kBegin + i, {0x90});
-  f.code.put(kBegin + kMaxStraightInstructions, {0xc3});
-  CHECK(is_none(rule_from_straight_code(f.code, {kBegin}, work)));
-  CHECK(rule_from_straight_code(f.code, {kBegin + 1}, work) == from_sp(1));
-}
-
-namespace {
-
-CompactRule in_function(const Function& f, uint64_t offset) {
-  uint32_t work = 0;
-  return rule_from_function(f.code, {kBegin}, {kBegin + offset}, work);
-}
-
-}  // namespace
-
-TEST_CASE(
-    "read from a function's beginning, the code has put on the stack what is below its return "
-    "address") {
-  const Function f{
-      0x55,                       // 0: push %rbp
-      0x53,                       // 1: push %rbx
-      0x48, 0x83, 0xec, 0x18,     // 2: sub $0x18,%rsp
-      0xe8, 0,    0,    0,    0,  // 6: call
-      0xbd, 1,    0,    0,    0,  // 11: mov $1,%ebp
-      0xe8, 0,    0,    0,    0,  // 16: call, of what does not return
-      0x5b,                       // 21: pop %rbx: of the next function
-  };
-  CHECK(in_function(f, 0) == from_sp(1));
-  CHECK(in_function(f, 1) == from_sp(2));
-  CHECK(in_function(f, 2) == from_sp(3));
-  CHECK(in_function(f, 11) == from_sp(6));
-  CHECK(in_function(f, 21) == saving_fp(from_sp(6), -2));
-  CHECK(is_none(in_function(f, 17)));  // within an instruction
-  CHECK(is_none(in_function(f, 100)));
-}
-
-TEST_CASE("from a function's beginning a way is looked for along its branches") {
-  const Function f{
-      0x53,                 // 0: push %rbx
-      0x74, 0x03,           // 1: je 6
-      0x5b,                 // 3: pop %rbx
-      0xc3,                 // 4: ret
-      0x90,                 // 5
-      0x41, 0x54,           // 6: push %r12
-      0x75, 0xf6,           // 8: jne 0
-      0xeb, 0x01,           // 10: jmp 13
-      0x90,                 // 12
-      0xe8, 0,    0, 0, 0,  // 13: call
-      0xf4,                 // 18: hlt
-  };
-  CHECK(in_function(f, 4) == from_sp(1));
-  CHECK(in_function(f, 18) == from_sp(3));
-  CHECK(is_none(in_function(f, 12)));
-}
-
-TEST_CASE("a function whose stack pointer is not known has no rule from its beginning") {
-  const Function realigned{0x48, 0x83, 0xe4, 0xf0, 0x90};  // and $-16,%rsp; nop
-  CHECK(is_none(in_function(realigned, 4)));
-  const Function pops{0x58, 0x90};  // pop %rax; nop: over its own return address
-  CHECK(is_none(in_function(pops, 1)));
-  const Function uneven{0x48, 0x83, 0xec, 0x04, 0x90};  // sub $4,%rsp; nop
-  CHECK(is_none(in_function(uneven, 4)));
-}
-
-TEST_CASE("a frame pointer whose place was taken off the stack again is not read from there") {
-  const Function f{
-      0x55,              // 0: push %rbp
-      0xbd, 1, 0, 0, 0,  // 1: mov $1,%ebp
-      0x58,              // 6: pop %rax
-      0x90,              // 7: nop
-  };
-  CHECK(in_function(f, 6) == saving_fp(from_sp(2), -2));
-  CHECK(in_function(f, 7) == without_fp(from_sp(1)));
-}
-
-TEST_CASE("a function without end costs no more than its limit") {
-  Function f{};
-  for (uint64_t i = 0; i < 3 * kMaxInstructionsOfFunction; ++i) f.code.put(kBegin + i, {0x90});
-  CHECK(in_function(f, kMaxInstructionsOfFunction - 1) == from_sp(1));
-  CHECK(is_none(in_function(f, 2 * kMaxInstructionsOfFunction)));
+  for (uint64_t i = 0; i < kMaxStraightInstructions; ++i) f.code.put(kFunctionBegin + i, {0x90});
+  f.code.put(kFunctionBegin + kMaxStraightInstructions, {0xc3});
+  CHECK(is_none(rule_from_straight_code(f.code, {kFunctionBegin}, work)));
+  CHECK(rule_from_straight_code(f.code, {kFunctionBegin + 1}, work) == from_sp(1));
 }

@@ -142,6 +142,7 @@ Profile ChunkFinisher::finish(ChunkJob job) {
   Profile profile = profile::finish_chunk(std::move(job.chunk), job.session, job.clock,
                                           job.main_pid, names, placer_);
   figures_.jit.add_chunk(names.jit());
+  figures_.symbol_tables_cut = std::max(figures_.symbol_tables_cut, names.symbol_tables_cut());
   return profile;
 }
 

@@ -41,6 +41,7 @@ struct FinishedFigures {
   std::vector<std::string> write_errors;  // no more than ChunkFinisher::kMaxWriteErrors
   std::vector<HotFunction> hottest;
   JitFigures jit;
+  uint64_t symbol_tables_cut = 0;
 };
 
 class ChunkFinisher {

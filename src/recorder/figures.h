@@ -117,13 +117,14 @@ struct RunFigures {
   std::vector<std::string> image_problems;
   std::vector<HotFunction> hottest;  // most samples first
   JitFigures jit;
+  uint64_t symbol_tables_cut = 0;       // of the chunk that has most: symbols::SymbolBudget
   bool looks_for_jit_maps = false;      // not in a replay, nor of another machine's perf.data
   size_t state_forgotten = 0;           // ProcessTable::forgotten_count()
   uint64_t code_pages_not_read = 0;     // of code that no file holds: CodeInMemory
   uint64_t memory_reads_given_up = 0;   // of such code, and of deep stacks: ProcessMemoryReader
   uint64_t file_requests_given_up = 0;  // target::TargetFiles
-  bool target_is_stopped = false;  // all that was attached to, when the recording ended
-  size_t threads = 0;              // that were seen
+  bool target_is_stopped = false;       // all that was attached to, when the recording ended
+  size_t threads = 0;                   // that were seen
   size_t processes = 0;
   size_t images = 0;
   size_t images_with_debug_cfi = 0;  // ImageStore::images_with_debug_cfi()

@@ -5,6 +5,7 @@
 #include "recorder/anonymous_regions.h"
 #include "recorder/figures.h"
 #include "symbols/perf_map.h"
+#include "symbols/symbol_names.h"
 #include "target/image_store.h"
 
 #include <cstdint>
@@ -41,13 +42,14 @@ class SymbolFrameNames final : public profile::FrameNames {
 
   // Of all frames that were named.
   const JitFigures& jit() const { return jit_; }
+  uint64_t symbol_tables_cut() const { return symbol_budget_.tables_cut; }
 
  private:
   using Frames = std::span<const profile::FrameKey>;
   using Names = std::vector<profile::FrameName>;
 
-  static void name_frames_of(const ChunkImages::File& file, Frames frames,
-                             std::vector<uint32_t> members, Names& names);
+  void name_frames_of(const ChunkImages::File& file, Frames frames, std::vector<uint32_t> members,
+                      Names& names);
   void name_jit_frames(Frames frames, Names& names);
   void name_jit_frames_of(const target::JitMap& jit_map, Frames frames,
                           std::vector<uint32_t> members, Names& names);
@@ -55,6 +57,7 @@ class SymbolFrameNames final : public profile::FrameNames {
   ChunkImages images_;
   std::unordered_map<uint32_t, profile::ImageFacts> facts_;
   profile::ImageFacts unknown_;
+  symbols::SymbolBudget symbol_budget_;
   symbols::PerfMapBudget jit_budget_;
   JitFigures jit_;
 };

@@ -229,6 +229,14 @@ std::string stacks_end_early(const RunFigures& figures) {
                      100 * failed / all, why_stacks_end_early(figures));
 }
 
+std::string cut_symbol_tables(const RunFigures& figures) {
+  if (figures.symbol_tables_cut == 0) return "";
+  return fmt::format(
+      "the symbol tables of {} image{} were too large to be read beside the others: names of "
+      "functions may be missing in the profile. Sentry adds them from debug files",
+      figures.symbol_tables_cut, figures.symbol_tables_cut == 1 ? "" : "s");
+}
+
 std::string cut_jit_map(const RunFigures& figures) {
   if (figures.jit.maps_cut == 0) return "";
   return "a /tmp/perf-PID.map was too large to be read whole: code that was compiled long ago may "
@@ -256,14 +264,15 @@ std::string late_cpus(const RunFigures& figures) {
 std::vector<std::string> notes_of(const RunFigures& figures) {
   std::vector<std::string> notes = figures.notes;
   if (figures.is_converted) {
-    for (auto note : {lost_records, state_forgotten, stacks_end_early}) {
+    for (auto note : {lost_records, state_forgotten, stacks_end_early, cut_symbol_tables}) {
       if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
     }
     return notes;
   }
   for (auto note : {nothing_written, shortfall, dropped_by_sentry, lost_records, memory_not_read,
                     files_not_read, code_not_read, stacks_end_early, clock_set, state_forgotten,
-                    nameless_python, nameless_jit_code, cut_jit_map, bad_jit_map, late_cpus}) {
+                    nameless_python, nameless_jit_code, cut_symbol_tables, cut_jit_map, bad_jit_map,
+                    late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

@@ -80,6 +80,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "jit_frames_without_place", figures.sample.frames_without_place);
   add_number(json, "jit_maps_cut", figures.jit.maps_cut);
   add_number(json, "jit_map_bad_lines", figures.jit.bad_map_lines);
+  add_number(json, "symbol_tables_cut", figures.symbol_tables_cut);
   add_number(json, "code_pages_not_read", figures.code_pages_not_read);
   add_number(json, "memory_reads_given_up", figures.memory_reads_given_up);
   add_number(json, "file_requests_given_up", figures.file_requests_given_up);

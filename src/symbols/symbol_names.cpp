@@ -47,12 +47,6 @@ RawSymbol decode_symbol(ByteReader& reader, bool is_64_bit) {
   return symbol;
 }
 
-bool is_code_address(const elf::Layout& layout, uint64_t address) {
-  return std::any_of(layout.segments.begin(), layout.segments.end(), [&](const elf::Segment& s) {
-    return s.is_executable && address >= s.vaddr.value && address - s.vaddr.value < s.memory_bytes;
-  });
-}
-
 // Labels without type and size that mark code and data for disassemblers ("$x", "$d").
 bool has_mapping_symbols(uint16_t machine) {
   return machine == EM_ARM || machine == EM_AARCH64 || machine == EM_RISCV;
@@ -72,15 +66,17 @@ std::optional<Symbol> as_code_symbol(const elf::Layout& layout, const RawSymbol&
       has_mapping_symbols(layout.machine)) {
     return std::nullopt;
   }
-  if (!is_code_address(layout, symbol.start)) return std::nullopt;
   return symbol;
 }
 
 void add_symbols(const ByteSource& file, const elf::Layout& layout, const elf::Section& table,
-                 SymbolMatch& match) {
+                 SymbolMatch& match, SymbolBudget& budget) {
   const size_t entry_bytes = layout.is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
   const size_t piece_bytes = kPiece_bytes / entry_bytes * entry_bytes;
-  uint64_t left = std::min(table.size_bytes, kMaxTable_bytes) / entry_bytes * entry_bytes;
+  const uint64_t wanted_bytes = std::min(table.size_bytes, kMaxTable_bytes);
+  if (wanted_bytes > budget.table_bytes) ++budget.tables_cut;
+  uint64_t left = std::min(wanted_bytes, budget.table_bytes) / entry_bytes * entry_bytes;
+  budget.table_bytes -= left;
   uint64_t offset = table.file_offset;
   std::vector<std::byte> piece;
   while (left != 0) {
@@ -168,11 +164,11 @@ struct Names {
 // `file` holds the table, `layout` is that of the image.
 Names names_of_table(const ByteSource& file, const elf::Layout& layout,
                      const std::optional<elf::SymbolSection>& table,
-                     std::span<const LinkAddress> sorted_addresses) {
+                     std::span<const LinkAddress> sorted_addresses, SymbolBudget& budget) {
   Names names(sorted_addresses.size());
   if (!table || sorted_addresses.empty()) return names;
   SymbolMatch match(layout, sorted_addresses);
-  add_symbols(file, layout, table->symbols, match);
+  add_symbols(file, layout, table->symbols, match, budget);
 
   const auto [choices, choice_of] = match.winners();
   const std::vector<std::string> shown = read_best_names(file, table->strings, choices);
@@ -186,15 +182,20 @@ Names names_of_table(const ByteSource& file, const elf::Layout& layout,
 
 // The symbols that were stripped and that .dynsym does not have.
 Names names_of_debugdata(const ByteSource& file, const elf::Layout& layout,
-                         std::span<const LinkAddress> sorted_addresses) {
+                         std::span<const LinkAddress> sorted_addresses, SymbolBudget& budget) {
   const Names none(sorted_addresses.size());
   if (!layout.gnu_debugdata) return none;
-  elf::Expansion expansion{kMaxDebugdata_bytes};
+  elf::Expansion expansion{std::min(kMaxDebugdata_bytes, budget.unpacked_bytes)};
   const auto inner = elf::unpack_debugdata(file, layout, expansion);
-  if (!inner) return none;
+  budget.unpacked_bytes -= std::min(expansion.spent_bytes, budget.unpacked_bytes);
+  if (!inner) {
+    const bool is_for_budget = expansion.max_bytes < kMaxDebugdata_bytes;
+    if (is_for_budget && inner.error().code == ErrorCode::LimitExceeded) ++budget.tables_cut;
+    return none;
+  }
   const auto inner_layout = elf::read_layout(**inner);
   if (!inner_layout) return none;
-  return names_of_table(**inner, layout, inner_layout->symtab, sorted_addresses);
+  return names_of_table(**inner, layout, inner_layout->symtab, sorted_addresses, budget);
 }
 
 // Go's runtime knows its functions' names also where there is no symbol table.
@@ -213,13 +214,14 @@ Names names_of_go(const ByteSource& file, const elf::Layout& layout,
 }  // namespace
 
 std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
-                                                 std::span<const LinkAddress> sorted_addresses) {
-  Names names = names_of_table(file, layout, layout.symtab, sorted_addresses);
+                                                 std::span<const LinkAddress> sorted_addresses,
+                                                 SymbolBudget& budget) {
+  Names names = names_of_table(file, layout, layout.symtab, sorted_addresses, budget);
   // A .symtab may hold a few symbols only (strip -K, ld --retain-symbols-file).
   if (!names.are_all_functions()) {
     names.merge(names_of_go(file, layout, sorted_addresses));
-    names.merge(names_of_debugdata(file, layout, sorted_addresses));
-    names.merge(names_of_table(file, layout, layout.dynsym, sorted_addresses));
+    names.merge(names_of_debugdata(file, layout, sorted_addresses, budget));
+    names.merge(names_of_table(file, layout, layout.dynsym, sorted_addresses, budget));
   }
   return std::move(names.texts);
 }

@@ -14,12 +14,21 @@
 
 namespace sentry_prof::symbols {
 
+// What may be read for all images of a chunk. A real image's tables have some MiB, those of the
+// largest browsers' debug builds a hundred; so much of hostile ones takes two or three seconds.
+struct SymbolBudget {
+  uint64_t table_bytes = uint64_t{1} << 30;
+  size_t unpacked_bytes = size_t{128} << 20;  // of MiniDebugInfo
+  uint64_t tables_cut = 0;                    // that were not, or not wholly, read for want of it
+};
+
 // Names for link addresses sorted in ascending order; nullopt where no function symbol holds the
 // address. One pass over the table in pieces: memory is bounded by the number of addresses, not by
 // the table. Demangled; at most 1 KiB each. Unreadable or hostile tables give no names, never an
-// error.
+// error. What is read is taken from `budget`.
 std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
-                                                 std::span<const LinkAddress> sorted_addresses);
+                                                 std::span<const LinkAddress> sorted_addresses,
+                                                 SymbolBudget& budget);
 
 // Itanium C++, Rust (legacy and v0), D; anything else is returned as it is. Without return type.
 // Output is bounded; a name that would grow beyond the bound is returned as it is.

@@ -147,7 +147,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto addresses = addresses_of(*layout);
   check_signal_returns(file, *layout, addresses);
   check_go_functions(file, *layout, addresses);
-  for (const auto& name : symbols::names_at(file, *layout, addresses)) {
+  symbols::SymbolBudget budget;
+  for (const auto& name : symbols::names_at(file, *layout, addresses, budget)) {
     require(!name || (!name->empty() && name->size() <= 4096));
   }
   check_rows(bytes, *layout, addresses);

@@ -57,8 +57,10 @@ std::vector<std::string> AddressSpace::functions_of(const std::vector<Place>& so
       addresses.push_back({sorted_places[i].link_pc});
     }
     const auto loaded = images_.image(image);
-    const auto found = loaded ? symbols::names_at(loaded->file(), loaded->layout(), addresses)
-                              : std::vector<std::optional<std::string>>(addresses.size());
+    symbols::SymbolBudget budget;
+    const auto found = loaded
+                           ? symbols::names_at(loaded->file(), loaded->layout(), addresses, budget)
+                           : std::vector<std::optional<std::string>>(addresses.size());
     for (size_t i = 0; i < addresses.size(); ++i) {
       names.push_back(fmt::format("{}:{}", image_name(image),
                                   found[i] ? *found[i] : nameless(loaded.get(), addresses[i])));

@@ -113,6 +113,14 @@ TEST_CASE("Much code that was compiled while the program ran is told of if nobod
   CHECK(says(only_note_of(figures), "too large to be read whole"));
 }
 
+TEST_CASE("Symbol tables that were too large to be read beside the others are told of") {
+  RunFigures figures = well_sampled(1);
+  figures.symbol_tables_cut = 2;
+  CHECK(says(only_note_of(figures), "tables of 2 images were too large"));
+  figures.is_converted = true;
+  CHECK(says(only_note_of(figures), "tables of 2 images were too large"));
+}
+
 TEST_CASE("Samples that Sentry drops, since their threads have no other, are told of") {
   RunFigures figures = well_sampled(1);
   figures.samples_written = 100;

@@ -43,7 +43,8 @@ TEST_CASE("names_at names functions of the C library where the dynamic linker fi
     addresses.push_back({reinterpret_cast<uint64_t>(found) + 1 - map->l_addr});
   }
   std::sort(addresses.begin(), addresses.end());
-  const auto names = symbols::names_at(file, *layout, addresses);
+  symbols::SymbolBudget budget;
+  const auto names = symbols::names_at(file, *layout, addresses, budget);
   for (size_t i = 0; i < addresses.size(); ++i) {
     REQUIRE(names[i]);
     INFO(*names[i]);  // perhaps an alias: what counts is where it leads

@@ -38,15 +38,22 @@ std::vector<std::byte> with_symbols(const std::vector<SymbolTableBuilder::Symbol
 }
 
 std::vector<std::string> names(const std::vector<std::byte>& bytes,
-                               const std::vector<uint64_t>& addresses) {
+                               const std::vector<uint64_t>& addresses,
+                               symbols::SymbolBudget& budget) {
   const MemoryByteSource file(bytes);
   std::vector<LinkAddress> sorted;
   for (uint64_t address : addresses) sorted.push_back({address});
   std::vector<std::string> result;
-  for (const auto& name : symbols::names_at(file, elf::read_layout(file).value(), sorted)) {
+  for (const auto& name : symbols::names_at(file, elf::read_layout(file).value(), sorted, budget)) {
     result.push_back(name.value_or("-"));
   }
   return result;
+}
+
+std::vector<std::string> names(const std::vector<std::byte>& bytes,
+                               const std::vector<uint64_t>& addresses) {
+  symbols::SymbolBudget budget;
+  return names(bytes, addresses, budget);
 }
 
 using Names = std::vector<std::string>;
@@ -69,22 +76,28 @@ TEST_CASE("names_at finds functions in every class and byte order, in .symtab an
   }
 }
 
-TEST_CASE("names that .dynsym has not are in MiniDebugInfo") {
-  const auto stripped = with_symbols({function("hidden", 0x1000, 0x10)});
+namespace {
+
+// With "exported" at 0x1100 in .dynsym.
+std::vector<std::byte> image_with_debugdata(const PackedBytes& debugdata) {
   SymbolTableBuilder dynamic;
   dynamic.add(function("exported", 0x1100, 0x10));
-  const auto image_with = [&](const PackedBytes& debugdata) {
-    ElfBuilder elf;
-    elf.section(
-        {.name = ".dynsym", .type = SHT_DYNSYM, .contents = dynamic.symbols(), .link = ".dynstr"});
-    elf.section({.name = ".dynstr", .type = SHT_STRTAB, .contents = dynamic.strings()});
-    elf.section({.name = ".gnu_debugdata", .flags = 0, .contents = debugdata});
-    elf.segment({.flags = PF_R | PF_X, .vaddr = 0x800, .file_bytes = 1, .memory_bytes = 0x1800});
-    return elf.build();
-  };
-  CHECK(names(image_with(xz_packed(stripped)), {0x1004, 0x1104, 0x1200}) ==
+  ElfBuilder elf;
+  elf.section(
+      {.name = ".dynsym", .type = SHT_DYNSYM, .contents = dynamic.symbols(), .link = ".dynstr"});
+  elf.section({.name = ".dynstr", .type = SHT_STRTAB, .contents = dynamic.strings()});
+  elf.section({.name = ".gnu_debugdata", .flags = 0, .contents = debugdata});
+  elf.segment({.flags = PF_R | PF_X, .vaddr = 0x800, .file_bytes = 1, .memory_bytes = 0x1800});
+  return elf.build();
+}
+
+}  // namespace
+
+TEST_CASE("names that .dynsym has not are in MiniDebugInfo") {
+  const auto stripped = with_symbols({function("hidden", 0x1000, 0x10)});
+  CHECK(names(image_with_debugdata(xz_packed(stripped)), {0x1004, 0x1104, 0x1200}) ==
         Names{"hidden", "exported", "-"});
-  CHECK(names(image_with(PackedBytes(100)), {0x1004, 0x1104}) == Names{"-", "exported"});
+  CHECK(names(image_with_debugdata(PackedBytes(100)), {0x1004, 0x1104}) == Names{"-", "exported"});
 }
 
 TEST_CASE("what a .symtab of a few symbols has not is in .dynsym") {
@@ -226,10 +239,9 @@ TEST_CASE("names_at passes over symbols that name no code") {
       {"undefined", 0x1000, 0x10, STT_FUNC, STB_GLOBAL, SHN_UNDEF},
       {"absolute", 0x1000, 0x10, STT_NOTYPE, STB_GLOBAL, SHN_ABS},
       {"object", 0x1000, 0x10, STT_OBJECT, STB_GLOBAL, 1},
-      {"data", 0x5000, 0x10, STT_NOTYPE, STB_GLOBAL, 1},
       {"", 0x1000, 0x10, STT_FUNC, STB_GLOBAL, 1},
   });
-  CHECK(names(file, {0x1000, 0x5000}) == Names{"-", "-"});
+  CHECK(names(file, {0x1000}) == Names{"-"});
   const ElfKind arm{.machine = EM_ARM, .is_64_bit = false};
   const auto thumb = with_symbols({function("thumb", 0x1001, 0x10),
                                    {"$t", 0x1000, 0, STT_NOTYPE, STB_LOCAL, 1},
@@ -273,6 +285,31 @@ TEST_CASE("names_at ends on a table whose symbols all hold all addresses") {
   std::vector<uint64_t> addresses;
   for (uint64_t i = 0; i < 60'000; ++i) addresses.push_back(0x1000 + i);
   CHECK(names(with_symbols(symbols), addresses).front() == "all");
+}
+
+TEST_CASE("names_at reads the tables of all images up to a common bound, and counts what is cut") {
+  const auto file =
+      with_symbols({function("first", 0x1000, 0x10), function("second", 0x1010, 0x10)});
+  symbols::SymbolBudget budget;
+  budget.table_bytes = 5 * sizeof(Elf64_Sym);  // there is an empty first entry
+  CHECK(names(file, {0x1000, 0x1010}, budget) == Names{"first", "second"});
+  CHECK(budget.tables_cut == 0);
+  CHECK(names(file, {0x1000, 0x1010}, budget) == Names{"first", "-"});
+  CHECK(budget.tables_cut == 1);
+  CHECK(names(file, {0x1000, 0x1010}, budget) == Names{"-", "-"});
+  CHECK(budget.tables_cut == 2);
+}
+
+TEST_CASE("names_at unpacks MiniDebugInfo up to a common bound, and counts what is left") {
+  const auto stripped = with_symbols({function("hidden", 0x1000, 0x10)});
+  const auto file = image_with_debugdata(xz_packed(stripped));
+  symbols::SymbolBudget budget;
+  budget.unpacked_bytes = stripped.size() + 100;
+  CHECK(names(file, {0x1000}, budget) == Names{"hidden"});
+  CHECK(budget.unpacked_bytes == 100);
+  CHECK(budget.tables_cut == 0);
+  CHECK(names(file, {0x1000, 0x1100}, budget) == Names{"-", "exported"});
+  CHECK(budget.tables_cut == 1);
 }
 
 TEST_CASE("names_at gives nothing without a symbol table or without addresses") {

@@ -173,6 +173,13 @@ Result<void> check_arch(const PerfData& data) {
                           its.empty() ? "another architecture (its registers say)" : its, own));
 }
 
+bool has_own_kernel(const formats::PerfDataHeader& header) {
+  const os::SystemInfo own = os::read_system_info();
+  const os::KernelRelease release = os::split_kernel_release(header.os_release);
+  return !header.host_name.empty() && header.host_name == own.host_name &&
+         release.version == own.version && release.build == own.build;
+}
+
 }  // namespace
 
 Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfDataRun& run,
@@ -182,7 +189,7 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   // Damaged times must not make a file that is younger than the recording look older.
   const uint64_t begin_unix_ns =
       std::min(options.recording.clock.to_unix_ns(options.begin_ns), run.file_modified_unix_ns);
-  const target::LocalFiles files{begin_unix_ns, run.build_id_cache};
+  const target::LocalFiles files{begin_unix_ns, run.build_id_cache, has_own_kernel(data.header())};
   auto stored =
       recorder::StoredRun::start(std::move(options), target::make_local_opener(files), sink);
   if (!stored) return tl::unexpected(stored.error());

@@ -63,7 +63,7 @@ class LocalOpener final : public ImageOpener {
 
  private:
   OpenResult open_vdso(const MappingFacts& mapping) const {
-    if (mapping.build_id.empty()) {
+    if (mapping.build_id.empty() && !files_.has_own_kernel) {
       return fail(ErrorCode::NotFound, "no build id tells which kernel's it is");
     }
     auto own = copy_own_vdso(mapping.size_bytes);

@@ -17,6 +17,9 @@ struct LocalFiles {
   // Where perf keeps copies by build id: below it .build-id/XX/YYY.../elf (or vdso, debug).
   // Empty: nowhere.
   std::string build_id_cache;
+  // Recorded on this machine, under a kernel of this release: its vdso is ours, also where no build
+  // id says so (perf record -z, or into a pipe).
+  bool has_own_kernel = false;
 };
 
 // By path, then by build id from the cache; the vdso is our own, or one of the cache. Debug files

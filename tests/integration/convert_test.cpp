@@ -167,6 +167,20 @@ TEST_CASE("What went through a pipe is the same", "[convert]") {
   check_spin(read_recording(out, std::move(result)));
 }
 
+TEST_CASE("The vdso of this kernel has its names, also where perf wrote no build ids",
+          "[convert]") {
+  SKIP_WITHOUT_PERF();
+  const PerfRecording perf(with_stacks({"-z"}), {target_path("clocks"), "0.4"});
+  const TemporaryDirectory directory;
+  const Recording converted = convert(directory, perf);
+  const LoadedProfile& profile = converted.profile();
+  const auto is_vdso = [&](const LoadedFrame& frame) {
+    return profile.code_file(frame).find("vdso") != std::string_view::npos;
+  };
+  CHECK(profile.share_with_frame(is_vdso) > 0.2);
+  CHECK(converted.summary().share_complete() >= 0.98);
+}
+
 TEST_CASE("Processes that perf followed are told apart", "[convert]") {
   SKIP_WITHOUT_PERF();
   const PerfRecording perf(with_stacks({}),

@@ -5,8 +5,10 @@
 #include "os/clock.h"
 #include "support/catch2.h"
 #include "target/mapping_kind.h"
+#include "target/proc.h"
 #include "unit/os/scratch.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +17,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 using namespace sentry_prof;
 using namespace sentry_prof::target;
@@ -143,8 +146,19 @@ TEST_CASE("a debug file is that very file, or the cache's, never the image itsel
   CHECK((*found)->size_bytes() == 7);
 }
 
-TEST_CASE("a vdso without a build id may be of any kernel") {
-  CHECK_FALSE(make_local_opener({kLater_ns, ""})->open(mapping_of(std::string(kVdsoPath), 0)));
+TEST_CASE("a vdso without a build id may be of any kernel, unless it was recorded under ours") {
+  const auto self = read_process(::getpid());
+  REQUIRE(self);
+  const auto own = std::ranges::find(self->mappings, kVdsoPath, &MappingFacts::path);
+  if (own == self->mappings.end()) {
+    WARN("skipped: this kernel maps no vdso");
+    return;
+  }
+  CHECK_FALSE(make_local_opener({kLater_ns, "", false})->open(*own));
+  CHECK(make_local_opener({kLater_ns, "", true})->open(*own));
+  MappingFacts larger = *own;
+  larger.size_bytes += 0x1000;
+  CHECK_FALSE(make_local_opener({kLater_ns, "", true})->open(larger));
 }
 
 TEST_CASE("only regular files with a whole path are opened") {

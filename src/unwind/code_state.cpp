@@ -6,10 +6,17 @@ namespace {
 
 constexpr int64_t kWord_bytes = 8;
 
+std::optional<int16_t> as_words(int64_t bytes) {
+  const int64_t words = bytes / kWord_bytes;
+  const bool fits = bytes % kWord_bytes == 0 && words >= INT16_MIN && words <= INT16_MAX;
+  return fits ? std::optional(static_cast<int16_t>(words)) : std::nullopt;
+}
+
 }  // namespace
 
 void CodeState::apply(const X86Instruction& instruction) {
-  overwritten_ |= instruction.writes_kept;
+  overwritten_ |= instruction.writes;
+  if ((instruction.writes >> kX86R10 & 1) != 0) r10_.reset();
   switch (instruction.effect) {
     case X86Effect::Push:
       return push();
@@ -23,8 +30,8 @@ void CodeState::apply(const X86Instruction& instruction) {
       return move_sp(instruction.operand);
     case X86Effect::SpFromFp:
       return sp_from_fp(instruction.operand);
-    case X86Effect::SpFromKept:
-      return sp_from_kept(instruction);
+    case X86Effect::SpFromRegister:
+      return sp_from_register(instruction);
     case X86Effect::SpFromStack:
       return sp_from_stack(instruction.operand);
     case X86Effect::FpFromSp:
@@ -38,9 +45,12 @@ void CodeState::apply(const X86Instruction& instruction) {
     case X86Effect::Leave:
       sp_from_fp(0);
       return pop_fp();
+    case X86Effect::LoadsR10:
+      return load_r10(instruction.operand);
+    case X86Effect::PopR10:
+      return pop_r10();
     case X86Effect::OverwritesSp:
-      sp_is_known_ = false;
-      return;
+      return overwrite_sp();
     case X86Effect::OverwritesFp:
       fp_ = {FpValue::Kind::Unknown};
       return;
@@ -106,28 +116,50 @@ void CodeState::sp_from_fp(int64_t bytes) {
   }
 }
 
-void CodeState::sp_from_kept(const X86Instruction& instruction) {
-  if (has_overwritten(instruction.kept_source)) {
-    sp_is_known_ = false;
-    return;
-  }
-  sp_is_known_ = true;
-  kept_base_ = instruction.kept_source;
-  stand_on(Base::Kept, instruction.operand);
+void CodeState::sp_from_register(const X86Instruction& instruction) {
+  if (instruction.source == kX86R10 && r10_) return stand_on_word(*r10_, instruction.operand);
+  if (has_overwritten(instruction.source)) return overwrite_sp();
+  base_register_ = instruction.source;
+  stand_on(Base::Register, instruction.operand);
 }
 
-// Of a word that was on the stack at the pc in question, if the code has not put it there since.
 void CodeState::sp_from_stack(int64_t bytes) {
-  const int64_t word_bytes = offset_bytes_ + bytes;
-  const bool is_there = base_ == Base::Fp || (base_ == Base::Sp && word_bytes >= 0);
-  if (!is_there) sp_is_known_ = false;
-  if (!sp_is_known_) return;
-  word_base_ = base_;
-  word_bytes_ = word_bytes;
-  stand_on(Base::Word, 0);
+  const std::optional<Place> word = place_at_sp(bytes);
+  if (!word) return overwrite_sp();
+  stand_on_word(*word, 0);
+}
+
+// What was restored before from a frame record says nothing any more of where the code returns: it
+// has left that frame.
+void CodeState::overwrite_sp() {
+  sp_is_known_ = false;
+  if (fp_.kind == FpValue::Kind::InMemory) fp_ = {FpValue::Kind::Unknown};
+}
+
+void CodeState::load_r10(int64_t bytes) {
+  if (fp_.kind == FpValue::Kind::Original) r10_ = Place{Base::Fp, bytes};
+}
+
+void CodeState::pop_r10() {
+  r10_ = place_at_sp(0);
+  move_sp(kWord_bytes);
+}
+
+// None if the code has put the word there since.
+std::optional<CodeState::Place> CodeState::place_at_sp(int64_t bytes) const {
+  const Place word{base_, offset_bytes_ + bytes};
+  const bool is_there =
+      sp_is_known_ && (base_ == Base::Fp || (base_ == Base::Sp && word.offset_bytes >= 0));
+  return is_there ? std::optional(word) : std::nullopt;
+}
+
+void CodeState::stand_on_word(Place word, int64_t offset_bytes) {
+  word_ = word;
+  stand_on(Base::Word, offset_bytes);
 }
 
 void CodeState::stand_on(Base base, int64_t offset_bytes) {
+  sp_is_known_ = true;
   base_ = base;
   offset_bytes_ = offset_bytes;
   saved_at_bytes_ = INT64_MAX;
@@ -144,12 +176,20 @@ void CodeState::fp_from_sp(int64_t bytes) {
 // A return address that is on the stack now, and behind a call that pushed words of eight bytes.
 bool CodeState::is_plausible() const {
   if (!sp_is_known_ || offset_bytes_ % kWord_bytes != 0) return false;
-  return base_ == Base::Fp ? offset_bytes_ > 0 : offset_bytes_ >= 0;
+  switch (base_) {
+    case Base::Sp:
+      return offset_bytes_ >= 0;
+    case Base::Fp:
+      return offset_bytes_ > 0;
+    default:
+      return true;  // of what they hold the walk sees whether it is above the stack pointer
+  }
 }
 
 CompactRule CodeState::rule(int32_t arguments_bytes) const {
-  const bool has_record =
-      fp_.kind == FpValue::Kind::InMemory && fp_.base == Base::Fp && fp_.offset_bytes == 0;
+  const bool is_in_frame = base_ == Base::Sp || base_ == Base::Fp;
+  const bool has_record = is_in_frame && fp_.kind == FpValue::Kind::InMemory &&
+                          fp_.base == Base::Fp && fp_.offset_bytes == 0;
   // The return address is beside the caller's frame pointer, wherever the stack pointer is.
   if (has_record) return rule_of(Base::Fp, kWord_bytes, arguments_bytes);
   return is_plausible() ? rule_of(base_, offset_bytes_, arguments_bytes) : CompactRule{};
@@ -182,32 +222,34 @@ CompactRule CodeState::rule_of(Base base, int64_t return_address_bytes,
   if (arguments_bytes % kWord_bytes != 0) return {};
   const int64_t above_words = arguments_bytes / kWord_bytes + 1;
   const int64_t cfa_words = return_address_bytes / kWord_bytes + above_words;
-  if (cfa_words > INT16_MAX) return {};
+  if (cfa_words > INT16_MAX || cfa_words < INT16_MIN) return {};
   CompactRule rule{.kind = kind_of(base),
                    .cfa_words = static_cast<int16_t>(cfa_words),
                    .return_address_words = static_cast<int16_t>(-above_words)};
-  if (base == Base::Kept || base == Base::Word) {
-    const auto where = place_of(base);
+  if (base == Base::Register || base == Base::Word) {
+    const auto where = place_of_base(base);
     if (above_words != 1 || !where) return {};  // nor do compilers make such functions
     rule.return_address_words = *where;
   }
   if (fp_.kind == FpValue::Kind::Original) return rule;
   rule.fp = CompactFp::Unknown;
-  const int64_t fp_words = fp_.offset_bytes / kWord_bytes - cfa_words;
-  if (fp_.kind == FpValue::Kind::InMemory && fp_.base == base &&
-      fp_.offset_bytes % kWord_bytes == 0 && fp_words >= INT16_MIN && fp_words < -above_words) {
+  if (fp_.kind != FpValue::Kind::InMemory) return rule;
+  const auto beside_word = as_words(fp_.offset_bytes);
+  const auto below_cfa = as_words(fp_.offset_bytes - cfa_words * kWord_bytes);
+  if (base == Base::Word && fp_.base == word_.base && beside_word) {
+    rule.fp = CompactFp::SavedBesideWord;
+    rule.fp_words = *beside_word;
+  } else if (fp_.base == base && below_cfa && *below_cfa < -above_words) {
     rule.fp = CompactFp::Saved;
-    rule.fp_words = static_cast<int16_t>(fp_words);
+    rule.fp_words = *below_cfa;
   }
   return rule;
 }
 
 // The register's number, or where the word is.
-std::optional<int16_t> CodeState::place_of(Base base) const {
-  if (base == Base::Kept) return static_cast<int16_t>(kept_base_);
-  const int64_t words = word_bytes_ / kWord_bytes;
-  const bool fits = word_bytes_ % kWord_bytes == 0 && words >= INT16_MIN && words <= INT16_MAX;
-  return fits ? std::optional(static_cast<int16_t>(words)) : std::nullopt;
+std::optional<int16_t> CodeState::place_of_base(Base base) const {
+  if (base == Base::Register) return static_cast<int16_t>(base_register_);
+  return as_words(word_.offset_bytes);
 }
 
 CompactKind CodeState::kind_of(Base base) const {
@@ -216,12 +258,12 @@ CompactKind CodeState::kind_of(Base base) const {
       return CompactKind::CodeFromSp;
     case Base::Fp:
       return CompactKind::CodeFromFp;
-    case Base::Kept:
-      return CompactKind::CodeFromKept;
+    case Base::Register:
+      return CompactKind::CodeFromRegister;
     case Base::Word:
       break;
   }
-  return word_base_ == Base::Sp ? CompactKind::CodeFromWordAtSp : CompactKind::CodeFromWordAtFp;
+  return word_.base == Base::Sp ? CompactKind::CodeFromWordAtSp : CompactKind::CodeFromWordAtFp;
 }
 
 }  // namespace sentry_prof::unwind

@@ -15,10 +15,8 @@ class CodeState {
   // What the instruction does to registers; not where the code goes on behind it.
   void apply(const X86Instruction& instruction);
 
-  // By its DWARF number, one of kX86KeptRegisters.
-  bool has_overwritten(unsigned kept_register) const {
-    return (overwritten_ >> kept_register & 1) != 0;
-  }
+  // By its DWARF number, one of kX86FollowedRegisters.
+  bool has_overwritten(unsigned number) const { return (overwritten_ >> number & 1) != 0; }
   bool is_at_same_sp(const CodeState& other) const {
     return sp_is_known_ == other.sp_is_known_ && base_ == other.base_ &&
            offset_bytes_ == other.offset_bytes_;
@@ -31,9 +29,15 @@ class CodeState {
   CompactRule rule_of_function() const;
 
  private:
-  // Assembly with a realigned stack has its stack pointer elsewhere: Kept is one of
-  // kX86KeptRegisters, Word a word of the stack.
-  enum class Base : uint8_t { Sp, Fp, Kept, Word };
+  // Code with a realigned stack has its stack pointer elsewhere: Register is one of
+  // kX86FollowedRegisters, Word a word of the stack.
+  enum class Base : uint8_t { Sp, Fp, Register, Word };
+
+  // A word that was on the stack at the pc in question.
+  struct Place {
+    Base base = Base::Sp;  // Sp or Fp
+    int64_t offset_bytes = 0;
+  };
 
   // Where the frame pointer's value is.
   struct FpValue {
@@ -56,23 +60,27 @@ class CodeState {
   void restore_fp(int64_t bytes);
   void follow_fp();
   void sp_from_fp(int64_t bytes);
-  void sp_from_kept(const X86Instruction& instruction);
+  void sp_from_register(const X86Instruction& instruction);
   void sp_from_stack(int64_t bytes);
+  void overwrite_sp();
+  void load_r10(int64_t bytes);
+  void pop_r10();
+  std::optional<Place> place_at_sp(int64_t bytes) const;
+  void stand_on_word(Place word, int64_t offset_bytes);
   void stand_on(Base base, int64_t offset_bytes);
   void fp_from_sp(int64_t bytes);
 
   bool is_plausible() const;
   CompactRule rule_of(Base base, int64_t return_address_bytes, int32_t arguments_bytes) const;
-  std::optional<int16_t> place_of(Base base) const;
+  std::optional<int16_t> place_of_base(Base base) const;
   CompactKind kind_of(Base base) const;
 
   Base base_ = Base::Sp;
-  unsigned kept_base_ = 0;  // its number, with Base::Kept
-  // With Base::Word: the word is there, relative to Base::Sp or Base::Fp.
-  Base word_base_ = Base::Sp;
-  int64_t word_bytes_ = 0;
-  int64_t offset_bytes_ = 0;  // the stack pointer is base + this
-  X86KeptRegisters overwritten_ = 0;
+  unsigned base_register_ = 0;  // its number, with Base::Register
+  Place word_;                  // with Base::Word
+  std::optional<Place> r10_;    // what was loaded into it
+  int64_t offset_bytes_ = 0;    // the stack pointer is base + this
+  X86Registers overwritten_ = 0;
   bool sp_is_known_ = true;
   FpValue fp_;
   // The last frame pointer that was saved from here on, and where; it is not on the stack yet.

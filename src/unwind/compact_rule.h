@@ -14,7 +14,7 @@ enum class CompactKind : uint8_t {
   CfaFarFromSp,      // CFA = stack pointer + far_cfa_bytes(); the return address is at CFA - 8
   CodeFromSp,        // as CfaFromSp, but read out of the code (rule_from_code): no more than likely
   CodeFromFp,        // as CfaFromFp, likewise
-  CodeFromKept,      // likewise, CFA = kept_register() + cfa_words * 8; return address at CFA - 8
+  CodeFromRegister,  // likewise, CFA = base_register() + cfa_words * 8; return address at CFA - 8
   CodeFromWordAtSp,  // likewise, CFA = the word at stack pointer + word_bytes() + cfa_words * 8
   CodeFromWordAtFp,  // likewise, at frame pointer + word_bytes(); return address at CFA - 8
   LinkFromSp,        // CFA as in CfaFromSp; the return address is still in the link register
@@ -29,9 +29,10 @@ enum class CompactKind : uint8_t {
 };
 
 enum class CompactFp : uint8_t {
-  Same,     // the caller's frame pointer is still in its register
-  Saved,    // it is at CFA + fp_words * 8
-  Unknown,  // it cannot be recovered
+  Same,             // the caller's frame pointer is still in its register
+  Saved,            // it is at CFA + fp_words * 8
+  SavedBesideWord,  // of the kinds CodeFromWord...: at the same register + fp_words * 8
+  Unknown,          // it cannot be recovered
 };
 
 // Whether a row gave it.
@@ -43,7 +44,7 @@ constexpr bool is_of_row(CompactKind kind) {
 
 // Offsets are counted in words of 8 bytes, which every compiler's rows are multiples of; 16 bits of
 // them reach 256 KiB either way. Frames that hold large arrays are larger; without a frame pointer
-// their CFA takes the room of the return address's place as well; CodeFromKept has its register
+// their CFA takes the room of the return address's place as well; CodeFromRegister has its register
 // there, and what stands on a word of the stack has that word's place.
 struct CompactRule {
   CompactKind kind = CompactKind::NoCfi;
@@ -58,8 +59,8 @@ struct CompactRule {
            8;
   }
 
-  // DWARF's number of a register that calls preserve.
-  unsigned kept_register() const { return static_cast<unsigned>(return_address_words); }
+  // DWARF's number: one of kX86FollowedRegisters.
+  unsigned base_register() const { return static_cast<unsigned>(return_address_words); }
 
   uint64_t word_bytes() const { return static_cast<uint64_t>(int64_t{return_address_words} * 8); }
 

@@ -189,7 +189,8 @@ class CodeReading {
   // The rule of an instruction further on in this stretch. A register that it names was not
   // overwritten there, but may have been before.
   bool is_same_here(CompactRule rule) const {
-    return rule.kind != CompactKind::CodeFromKept || !state_.has_overwritten(rule.kept_register());
+    return rule.kind != CompactKind::CodeFromRegister ||
+           !state_.has_overwritten(rule.base_register());
   }
 
   Outcome jump(LinkAddress target) {

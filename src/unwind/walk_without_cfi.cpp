@@ -4,6 +4,7 @@
 // comes before these.
 #include "unwind/process_start.h"
 #include "unwind/walker.h"
+#include "unwind/x86_instruction.h"
 
 namespace sentry_prof::unwind {
 namespace {
@@ -32,10 +33,9 @@ Step Walker::ends_at_first_instruction() {
   return ends(WalkEnd::Root);
 }
 
-// Code that no file holds, or a file that could not be read.
+// Code that no file holds, or a file that could not be read, or is none of ELF.
 Step Walker::step_without_rows() {
-  const bool may_read = module_->image == kNoImage && arch_ == Arch::X86_64;
-  if (may_read && memory_rules_.code() != nullptr) {
+  if (arch_ == Arch::X86_64 && module_->code == nullptr && memory_rules_.code() != nullptr) {
     if (const std::optional<Step> step = step_by_memory_code()) return *step;
   }
   return step_without_cfi({});
@@ -140,8 +140,8 @@ std::optional<Step> Walker::step_by_code(CompactRule rule) {
     case CompactKind::CodeFromFp:
       if (!cursor_.fp_is_known) return std::nullopt;
       return step_by_code_to(cursor_.fp + as_bytes(rule.cfa_words), rule);
-    case CompactKind::CodeFromKept:
-      return step_from_kept_register(rule);
+    case CompactKind::CodeFromRegister:
+      return step_from_register(rule);
     case CompactKind::CodeFromWordAtSp:
       return step_from_word(cursor_.sp, rule);
     case CompactKind::CodeFromWordAtFp:
@@ -152,14 +152,15 @@ std::optional<Step> Walker::step_by_code(CompactRule rule) {
   }
 }
 
-std::optional<Step> Walker::step_from_kept_register(CompactRule rule) {
+std::optional<Step> Walker::step_from_register(CompactRule rule) {
   // `registers_` are the leaf's in the fast walk. Code that does so seldom calls, so that a full
   // walk for its sake, which takes longer and remembers nothing, is not worth it.
   if (mode_ == Mode::Fast && !cursor_.pc_is_exact) return std::nullopt;
-  const unsigned kept = rule.kept_register();
-  if (!registers_.is_known(kept)) return std::nullopt;
+  const unsigned number = rule.base_register();
+  const bool is_kept = (kX86KeptRegisters >> number & 1) != 0;
+  if (!registers_.is_known(number) || (!is_kept && !cursor_.pc_is_exact)) return std::nullopt;
   rule.return_address_words = -1;
-  return step_by_code_to(registers_.get(kept) + as_bytes(rule.cfa_words), rule);
+  return step_by_code_to(registers_.get(number) + as_bytes(rule.cfa_words), rule);
 }
 
 std::optional<Step> Walker::step_from_word(uint64_t base, CompactRule rule) {
@@ -172,7 +173,11 @@ std::optional<Step> Walker::step_from_word(uint64_t base, CompactRule rule) {
                                                   : std::nullopt;
   }
   rule.return_address_words = -1;
-  return step_by_code_to(word + as_bytes(rule.cfa_words), rule);
+  const auto step = step_by_code_to(word + as_bytes(rule.cfa_words), rule);
+  if (step && rule.fp == CompactFp::SavedBesideWord) {
+    load_frame_pointer(base + as_bytes(rule.fp_words));
+  }
+  return step;
 }
 
 // The rule may be wrong (rule_from_code.h); only a return address behind a call is believed.
@@ -204,7 +209,16 @@ Step Walker::step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin or
 
 bool Walker::is_behind_call(uint64_t return_address) {
   const CallKind kind = call_behind(return_address).kind;
-  return kind == CallKind::Direct || kind == CallKind::Indirect;
+  return kind == CallKind::Direct || kind == CallKind::Indirect || is_signal_return(return_address);
+}
+
+// What a signal handler returns to, which the kernel put there.
+bool Walker::is_signal_return(uint64_t return_address) {
+  const Module* const module = module_at(return_address - 1);
+  if (module == nullptr || module->cfi == nullptr || work_left_ == 0) return false;
+  Row row;
+  const RowStatus status = module->cfi->row_at(to_link({return_address - 1}, module->bias), row);
+  return spend(row.work) && status == RowStatus::Found && row.is_signal_frame;
 }
 
 uint64_t Walker::target_of(CallSite call, uint64_t return_address) {
@@ -217,8 +231,11 @@ CallSite Walker::call_behind(uint64_t return_address) {
   const Module* module = module_at(return_address - 1);
   if (module == nullptr) return {CallKind::None};
   uint32_t work = 0;
-  const CodeSource* const code = module->image == kNoImage ? memory_rules_.code() : module->code;
-  const CallSite call = call_sites_.before(*module, code, return_address, work);
+  const Module in_memory{.begin = module->begin, .end = module->end};
+  const CallSite call =
+      module->code == nullptr
+          ? call_sites_.before(in_memory, memory_rules_.code(), return_address, work)
+          : call_sites_.before(*module, module->code, return_address, work);
   if (!spend(work)) return {};
   const bool leads_nowhere =
       call.kind == CallKind::Direct && modules_.find({target_of(call, return_address)}) == nullptr;

@@ -279,7 +279,7 @@ class Walker {
         return ends(WalkEnd::Root);
       case CompactKind::CodeFromSp:
       case CompactKind::CodeFromFp:
-      case CompactKind::CodeFromKept:
+      case CompactKind::CodeFromRegister:
       case CompactKind::CodeFromWordAtSp:
       case CompactKind::CodeFromWordAtFp:
       case CompactKind::NoCfi:
@@ -427,12 +427,13 @@ class Walker {
   bool has_frame_record();
   bool frame_pointer_leads_on();
   std::optional<Step> step_by_code(CompactRule rule);
-  std::optional<Step> step_from_kept_register(CompactRule rule);
+  std::optional<Step> step_from_register(CompactRule rule);
   bool goes_on_by_code_of_leaf();
   std::optional<Step> step_from_word(uint64_t base, CompactRule rule);
   std::optional<Step> step_by_code_to(uint64_t cfa, CompactRule rule);
   Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);
   bool is_behind_call(uint64_t return_address);
+  bool is_signal_return(uint64_t return_address);
   static uint64_t target_of(CallSite call, uint64_t return_address);
   CallSite call_behind(uint64_t return_address);
   Step step_by_frame_pointer();

@@ -5,7 +5,7 @@
 namespace sentry_prof::unwind {
 namespace {
 
-constexpr unsigned kBx = 3, kSp = 4, kFp = 5;  // register numbers
+constexpr unsigned kBx = 3, kSp = 4, kFp = 5;  // register numbers of instructions
 
 // Of those that take general registers: which of the two operands of ModR/M they write to.
 constexpr ByteSet kWritesRm{{0x00, 0x01}, {0x08, 0x09}, {0x10, 0x11}, {0x18, 0x19},
@@ -68,7 +68,7 @@ class Effects {
       case 0xae:  // rdfsbase, rdgsbase; wrfsbase and wrgsbase read
         return has_f3_and_register(0, 1) ? write_to(code_.rm) : X86Instruction{};
       case 0xa2:  // cpuid
-        return write_kept(kBx);
+        return write_followed(kBx);
       case 0xba:  // bt, which only reads, bts, btr, btc
         return code_.is_register() && (code_.reg & 7) > 4 ? write_to(code_.rm) : X86Instruction{};
       case 0x2c:
@@ -139,6 +139,8 @@ class Effects {
       case 0x6a:
       case 0x9c:
         return push(false);
+      case 0xe8:  // call, which preserves none of the others
+        return write_followed(kX86R10);
       case 0x9d:
         return pop(0);
       case 0x8f:
@@ -190,6 +192,9 @@ class Effects {
       case 0:
       case 1:
         return code_.is_register() ? write_to(code_.rm) : X86Instruction{};
+      case 2:  // call
+      case 3:
+        return write_followed(kX86R10);
       case 4: {
         const bool is_through_pointer = code_.mod == 0 && (code_.rm & 7) == 5;
         if (is_through_pointer) return with(X86Effect::JumpByPointer);
@@ -220,7 +225,9 @@ class Effects {
     if (!code_.rex_w || !base) return write_to(code_.reg);
     if (code_.reg == kSp && base == kSp) return with(X86Effect::AddToSp, code_.displacement);
     if (code_.reg == kSp && base == kFp) return with(X86Effect::SpFromFp, code_.displacement);
-    if (code_.reg == kSp && is_kept(*base)) return sp_from_kept(*base, code_.displacement);
+    if (code_.reg == kSp && is_followed(*base)) {
+      return sp_from_register(*base, code_.displacement);
+    }
     if (code_.reg == kFp && base == kSp) return with(X86Effect::FpFromSp, code_.displacement);
     return write_to(code_.reg);
   }
@@ -228,7 +235,7 @@ class Effects {
   X86Instruction effect_of_move(unsigned to, unsigned from) const {
     if (code_.rex_w && to == kSp && from == kFp) return with(X86Effect::SpFromFp);
     if (code_.rex_w && to == kFp && from == kSp) return with(X86Effect::FpFromSp);
-    if (code_.rex_w && to == kSp && is_kept(from)) return sp_from_kept(from, 0);
+    if (code_.rex_w && to == kSp && is_followed(from)) return sp_from_register(from, 0);
     return write_to(to);
   }
 
@@ -240,6 +247,7 @@ class Effects {
   X86Instruction effect_of_load() const {
     const bool is_sp_on_stack = code_.rex_w && code_.reg == kSp && code_.base == kSp;
     if (is_sp_on_stack) return with(X86Effect::SpFromStack, code_.displacement);
+    if (code_.rex_w && code_.reg == kX86R10 && code_.base == kFp) return load_r10();
     if (code_.reg != kFp || !code_.rex_w) return write_to(code_.reg);
     if (code_.base == kSp) return with(X86Effect::RestoresFp, code_.displacement);
     const bool is_record = code_.base == kFp && code_.displacement == 0;
@@ -258,27 +266,34 @@ class Effects {
   static X86Instruction both(X86Instruction one, X86Instruction other) {
     X86Instruction result =
         one.effect == X86Effect::None || other.effect == X86Effect::OverwritesSp ? other : one;
-    result.writes_kept = one.writes_kept | other.writes_kept;
+    result.writes = one.writes | other.writes;
     return result;
   }
 
   X86Instruction write_to(unsigned number) const {
-    if (!code_.has_rex && writes_byte()) return write_kept(number & 3);  // %ah to %bh, too
+    if (!code_.has_rex && writes_byte()) return write_followed(number & 3);  // %ah to %bh, too
     if (number == kSp) return with(X86Effect::OverwritesSp);
-    return number == kFp ? with(X86Effect::OverwritesFp) : write_kept(number);
+    return number == kFp ? with(X86Effect::OverwritesFp) : write_followed(number);
   }
 
-  static bool is_kept(unsigned number) { return (kX86KeptRegisters >> number & 1) != 0; }
+  static bool is_followed(unsigned number) { return (kX86FollowedRegisters >> number & 1) != 0; }
 
-  static X86Instruction write_kept(unsigned number) {
+  static X86Instruction write_followed(unsigned number) {
     X86Instruction result;
-    if (is_kept(number)) result.writes_kept = static_cast<X86KeptRegisters>(1u << number);
+    if (is_followed(number)) result.writes = static_cast<X86Registers>(1u << number);
     return result;
   }
 
-  static X86Instruction sp_from_kept(unsigned number, int32_t displacement) {
-    X86Instruction result = with(X86Effect::SpFromKept, displacement);
-    result.kept_source = static_cast<uint8_t>(number);
+  X86Instruction load_r10() const {
+    X86Instruction result = write_followed(kX86R10);
+    result.effect = X86Effect::LoadsR10;
+    result.operand = code_.displacement;
+    return result;
+  }
+
+  static X86Instruction sp_from_register(unsigned number, int32_t displacement) {
+    X86Instruction result = with(X86Effect::SpFromRegister, displacement);
+    result.source = static_cast<uint8_t>(number);
     return result;
   }
 
@@ -293,10 +308,11 @@ class Effects {
   }
 
   X86Instruction pop(unsigned number) const {
-    X86Instruction result = write_kept(number);
-    result.effect = number == kFp   ? X86Effect::PopFp
-                    : number == kSp ? X86Effect::SpFromStack
-                                    : X86Effect::Pop;
+    X86Instruction result = write_followed(number);
+    result.effect = number == kFp       ? X86Effect::PopFp
+                    : number == kSp     ? X86Effect::SpFromStack
+                    : number == kX86R10 ? X86Effect::PopR10
+                                        : X86Effect::Pop;
     if (code_.moves_16_bits()) result.effect = X86Effect::OverwritesSp;
     return result;
   }

@@ -63,12 +63,12 @@ void check_rule(const CodeSource& code, LinkAddress pc) {
   if (rule.kind == CompactKind::RootBehindNoCall) {
     return require(rule == CompactRule{.kind = CompactKind::RootBehindNoCall});
   }
-  if (rule.kind == CompactKind::CodeFromKept) {
-    return require((kX86KeptRegisters >> rule.kept_register() & 1) != 0);
+  if (rule.kind == CompactKind::CodeFromRegister) {
+    return require((kX86FollowedRegisters >> rule.base_register() & 1) != 0);
   }
   const bool is_from_word_at_sp = rule.kind == CompactKind::CodeFromWordAtSp;
   if (is_from_word_at_sp || rule.kind == CompactKind::CodeFromWordAtFp) {
-    return require(rule.cfa_words >= 1 && (!is_from_word_at_sp || rule.return_address_words >= 0));
+    return require(!is_from_word_at_sp || rule.return_address_words >= 0);
   }
   require(rule.kind == CompactKind::CodeFromSp || rule.kind == CompactKind::CodeFromFp);
   require(rule.return_address_words <= -1);

@@ -141,6 +141,21 @@ TEST_CASE("Functions that do not return, without unwind tables, are walked to th
 }
 #endif
 
+#ifdef __x86_64__
+TEST_CASE("Realigned stacks and signal handlers, without unwind tables, are walked to the root",
+          "[linkage]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(directory, {.command = {target_path("realigned"), "1"}});
+  CHECK(recording.summary().share_complete() > 0.95);
+  const LoadedProfile& profile = recording.profile();
+  CHECK(profile.share_containing("below_realigned") > 0.2);
+  CHECK(profile.share_containing("send_signals") > 0.4);
+  CHECK(profile.share_containing("run_round") > 0.95);
+  CHECK(profile.share_containing("main") > 0.95);
+}
+#endif
+
 TEST_CASE("Threads of musl are walked to their root", "[linkage]") {
   SKIP_IF(missing_perf());
   if (const auto missing = missing_program("musl-gcc")) return note_optional_skip(*missing);

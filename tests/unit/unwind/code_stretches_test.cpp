@@ -82,7 +82,7 @@ TEST_CASE("a known stretch says nothing of code that comes to it in another stat
 
 TEST_CASE("a known stretch that stands on a register says nothing of code that overwrites it") {
   CodeStretch known = stretch(kCode + 3, kCode + 4);
-  known.rule.kind = CompactKind::CodeFromKept;
+  known.rule.kind = CompactKind::CodeFromRegister;
   known.rule.return_address_words = 3;                                              // %rbx
   CHECK(CodeToRead{0x48, 0x89, 0xc3, 0x90, 0x06}.at(0, known).is_empty());          // mov %rax,%rbx
   const CodeStretch found = CodeToRead{0x49, 0x89, 0xc4, 0x90, 0x06}.at(0, known);  // mov %rax,%r12

@@ -113,26 +113,27 @@ X86Instruction with(X86Effect effect, int64_t operand = 0) {
   return {.effect = effect, .operand = static_cast<int32_t>(operand)};
 }
 
-// %rbx and %r12 to %r15, by any of their names; else none.
-unwind::X86KeptRegisters kept_register(std::string_view name) {
+// %rbx, %r10 and %r12 to %r15, by any of their names; else none.
+unwind::X86Registers followed_register(std::string_view name) {
   if (is_one_of(name, std::array<std::string_view, 5>{"%rbx", "%ebx", "%bx", "%bl", "%bh"})) {
     return 1u << 3;
   }
-  const bool is_high = name.size() >= 4 && name.starts_with("%r1") && name[3] >= '2' &&
-                       name[3] <= '5' && (name.size() == 4 || name.find_first_of("dwb") == 4);
-  return is_high ? static_cast<unwind::X86KeptRegisters>(1u << (10 + name[3] - '0')) : 0;
+  const bool is_high = name.size() >= 4 && name.starts_with("%r1") && name[3] >= '0' &&
+                       name[3] <= '5' && name[3] != '1' &&
+                       (name.size() == 4 || name.find_first_of("dwb") == 4);
+  return is_high ? static_cast<unwind::X86Registers>(1u << (10 + name[3] - '0')) : 0;
 }
 
 X86Instruction write_to(std::string_view name) {
   if (is_sp(name)) return with(X86Effect::OverwritesSp);
   X86Instruction result = with(is_fp(name) ? X86Effect::OverwritesFp : X86Effect::None);
-  result.writes_kept = kept_register(name);
+  result.writes = followed_register(name);
   return result;
 }
 
-X86Instruction sp_from(unwind::X86KeptRegisters kept, int64_t displacement) {
-  X86Instruction result = with(X86Effect::SpFromKept, displacement);
-  result.kept_source = static_cast<uint8_t>(std::countr_zero(kept));
+X86Instruction sp_from(unwind::X86Registers source, int64_t displacement) {
+  X86Instruction result = with(X86Effect::SpFromRegister, displacement);
+  result.source = static_cast<uint8_t>(std::countr_zero(source));
   return result;
 }
 
@@ -155,7 +156,7 @@ X86Instruction effect_of_write(const Parts& parts) {
     const X86Instruction first = write_to(parts.operands[parts.operands.size() - 2]);
     const X86Instruction last = write_to(parts.last());
     X86Instruction result = first.effect != X86Effect::None ? first : last;
-    result.writes_kept = first.writes_kept | last.writes_kept;
+    result.writes = first.writes | last.writes;
     return result;
   }
   if (parts.mnemonic == "cpuid") return write_to("%ebx");
@@ -177,6 +178,7 @@ X86Instruction effect_of_push_or_pop(const Parts& parts) {
   result.effect = is_push ? X86Effect::Push : X86Effect::Pop;
   if (name == "%rbp") result.effect = is_push ? X86Effect::PushFp : X86Effect::PopFp;
   if (!is_push && name == "%rsp") result.effect = X86Effect::SpFromStack;
+  if (!is_push && name == "%r10") result.effect = X86Effect::PopR10;
   if (moves_16_bits(parts)) result.effect = X86Effect::OverwritesSp;
   return result;
 }
@@ -197,8 +199,8 @@ X86Instruction effect_of_lea(const Parts& parts) {
   const size_t base = from.find("(%r");
   if (to == "%rsp" && base != from.npos && from.ends_with(')')) {
     const auto displacement = parse_displacement(from.substr(0, base));
-    const auto kept = kept_register(from.substr(base + 1, from.size() - base - 2));
-    if (displacement && kept != 0) return sp_from(kept, *displacement);
+    const auto source = followed_register(from.substr(base + 1, from.size() - base - 2));
+    if (displacement && source != 0) return sp_from(source, *displacement);
   }
   return write_to(to);
 }
@@ -207,11 +209,17 @@ X86Instruction effect_of_move(const Parts& parts) {
   const std::string_view from = parts.operand(0), to = parts.operand(1);
   if (from == "%rbp" && to == "%rsp") return with(X86Effect::SpFromFp);
   if (from == "%rsp" && to == "%rbp") return with(X86Effect::FpFromSp);
-  if (to == "%rsp" && kept_register(from) != 0) return sp_from(kept_register(from), 0);
+  if (to == "%rsp" && followed_register(from) != 0) return sp_from(followed_register(from), 0);
   const auto slot = displacement_from(from == "%rbp" ? to : from, "(%rsp)");
   if (from == "%rbp" && slot) return with(X86Effect::SavesFp, *slot);
   if (to == "%rbp" && slot) return with(X86Effect::RestoresFp, *slot);
   if (to == "%rsp" && slot) return with(X86Effect::SpFromStack, *slot);
+  if (const auto word = displacement_from(from, "(%rbp)"); to == "%r10" && word) {
+    X86Instruction result = write_to(to);
+    result.effect = X86Effect::LoadsR10;
+    result.operand = static_cast<int32_t>(*word);
+    return result;
+  }
   if (to == "%rbp" && displacement_from(from, "(%rbp)") == 0) return with(X86Effect::FollowsFp);
   return effect_of_write(parts);
 }
@@ -254,6 +262,7 @@ X86Instruction effect_of(const DisassembledInstruction& instruction, const Parts
   if (is("leave")) return with(X86Effect::Leave);
   if (is("enter")) return with(X86Effect::Stops);
   if (is("ret")) return effect_of_return(parts);
+  if (is("call") || mnemonic == "lcall") return write_to("%r10");  // preserves none of the others
   constexpr std::array<std::string_view, 3> kKernelCalls{"syscall", "sysenter", "int"};
   if (is_one_of(mnemonic, kKernelCalls)) return with(X86Effect::CallsKernel);
   if (is_one_of(mnemonic, kTraps)) return with(X86Effect::Traps);

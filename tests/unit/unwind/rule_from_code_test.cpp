@@ -2,6 +2,7 @@
 // bytes.
 #include "rule_fixture.h"
 #include "support/catch2.h"
+#include "unwind/x86_instruction.h"
 
 using namespace sentry_prof;
 using namespace sentry_prof::test;
@@ -72,13 +73,13 @@ TEST_CASE("a stack pointer that was put into a register that calls preserve come
       0x48, 0x83, 0xc4, 0x60,        // 18: add $0x60,%rsp
       0xc3,                          // 22: ret
   };
-  const CompactRule rule{.kind = CompactKind::CodeFromKept,
+  const CompactRule rule{.kind = CompactKind::CodeFromRegister,
                          .fp = CompactFp::Saved,
                          .cfa_words = 13,
                          .fp_words = -12,
                          .return_address_words = 3};
   CHECK(f.at(0) == rule);
-  CHECK(f.at(0).kept_register() == 3);
+  CHECK(f.at(0).base_register() == 3);
   CHECK(f.at(9) == saving_fp(from_sp(13), -12));
   Function overwritten{0x5b, 0x48, 0x89, 0xdc, 0xc3};  // pop %rbx; mov %rbx,%rsp; ret
   CHECK(is_none(overwritten.at(0)));
@@ -102,10 +103,62 @@ TEST_CASE("a stack pointer that was put into a register that calls preserve come
   CHECK(left_by_fp.at(0) == without_fp(from_sp(1)));
   // je 3; pop %rbx; nop; 3: mov %rbx,%rsp; ret: written on the way that is read first
   Function on_one_way{0x74, 0x02, 0x5b, 0x06, 0x48, 0x89, 0xdc, 0xc3};
-  CHECK(on_one_way.at(0).kind == CompactKind::CodeFromKept);
+  CHECK(on_one_way.at(0).kind == CompactKind::CodeFromRegister);
   Function of_another{0x48, 0x89, 0xdc, 0x5d, 0x4c, 0x89, 0xe4, 0xc3};  // ...; mov %r12,%rsp; ret
   CHECK(of_another.at(0).fp == CompactFp::Unknown);
-  CHECK(of_another.at(0).kept_register() == 12);
+  CHECK(of_another.at(0).base_register() == 12);
+}
+
+TEST_CASE("a realigned stack was where a local variable says") {
+  // As gcc's functions with AVX variables and alloca(): what is beside the frame pointer is a copy
+  // of the return address, below the caller's frame by as much as the alignment took.
+  Function f{
+      0x4c, 0x8d, 0x54, 0x24, 0x08,  // 0: lea 8(%rsp),%r10
+      0x48, 0x83, 0xe4, 0xe0,        // 5: and $-32,%rsp
+      0x41, 0xff, 0x72, 0xf8,        // 9: push -8(%r10)
+      0x55,                          // 13: push %rbp
+      0x48, 0x89, 0xe5,              // 14: mov %rsp,%rbp
+      0x41, 0x52,                    // 17: push %r10
+      0x48, 0x29, 0xf4,              // 19: sub %rsi,%rsp
+      0xe8, 0,    0,    0,    0,     // 22: call
+      0x4c, 0x8b, 0x55, 0xf8,        // 27: mov -8(%rbp),%r10
+      0xc9,                          // 31: leave
+      0x49, 0x8d, 0x62, 0xf8,        // 32: lea -8(%r10),%rsp
+      0xc3,                          // 36: ret
+  };
+  const CompactRule from_variable{.kind = CompactKind::CodeFromWordAtFp,
+                                  .fp = CompactFp::SavedBesideWord,
+                                  .cfa_words = 0,
+                                  .fp_words = 0,
+                                  .return_address_words = -1};
+  for (const uint64_t offset : {17, 19, 22, 27}) CHECK(f.at(offset) == from_variable);
+  CompactRule from_r10{.kind = CompactKind::CodeFromRegister,
+                       .fp = CompactFp::Unknown,
+                       .cfa_words = 0,
+                       .return_address_words = kX86R10};
+  CHECK(f.at(31) == from_r10);
+  from_r10.fp = CompactFp::Same;
+  CHECK(f.at(32) == from_r10);
+  CHECK(f.at(36) == from_sp(1));
+  for (const uint64_t offset : {0, 5, 9, 13, 14}) CHECK(is_none(f.at(offset)));
+
+  // Without alloca(): add $8,%rsp; pop %r10; pop %rbp; lea -8(%r10),%rsp; ret
+  Function pops{0x48, 0x83, 0xc4, 0x08, 0x41, 0x5a, 0x5d, 0x49, 0x8d, 0x62, 0xf8, 0xc3};
+  CHECK(pops.at(0) == CompactRule{.kind = CompactKind::CodeFromWordAtSp,
+                                  .fp = CompactFp::SavedBesideWord,
+                                  .cfa_words = 0,
+                                  .fp_words = 2,
+                                  .return_address_words = 1});
+  // ...; call; lea -8(%r10),%rsp; ret: what it has there nobody knows
+  CHECK(is_none(
+      Function{0x4c, 0x8b, 0x55, 0xf8, 0xe8, 0, 0, 0, 0, 0x49, 0x8d, 0x62, 0xf8, 0xc3}.at(0)));
+  CHECK(is_none(Function{0x50, 0x41, 0x5a, 0x49, 0x8d, 0x62, 0xf8, 0xc3}.at(0)));  // push %rax; ...
+}
+
+TEST_CASE("a frame record says nothing once the stack pointer comes from elsewhere") {
+  CHECK(is_none(Function{0xc9, 0x48, 0x89, 0xcc, 0xc3}.at(0)));        // leave; mov %rcx,%rsp; ret
+  CHECK(is_none(Function{0xc9, 0x48, 0x83, 0xe4, 0xf0, 0xc3}.at(0)));  // leave; and $-16,%rsp; ret
+  CHECK(Function{0x48, 0x89, 0xcc, 0xc9, 0xc3}.at(0) == saving_fp(from_fp(2), -2));
 }
 
 TEST_CASE("a stack pointer that was put on the stack comes from there") {

@@ -2,6 +2,7 @@
 // returns says where the return address is, which is believed where it lies behind a call. And the
 // first code of a process.
 #include "support/catch2.h"
+#include "unwind/x86_instruction.h"
 #include "walk_fixture.h"
 
 #include <elf.h>
@@ -248,6 +249,38 @@ TEST_CASE("a word that was not believed is not remembered as seen") {
   WalkMemory memory;
   CHECK(walk(0, memory) == Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::FramePointer});
   CHECK(walk(at(kRoot), memory) == Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Code});
+}
+
+TEST_CASE("a function that realigned its stack is left by the variable that says where it was") {
+  // mov -8(%rbp),%r10; leave; lea -8(%r10),%rsp; ret
+  World w;
+  w.code.put(kLeaf, {0x4c, 0x8b, 0x55, 0xf8, 0xc9, 0x49, 0x8d, 0x62, 0xf8, 0xc3});
+  w.code.put_call(kCaller, 0x5000);
+  w.cfi.add(0x2000, 0x2100, saving(row_with_cfa(kRbp, 16), kRbp, -16));
+  w.code.put_call(kRoot, 0x2000);
+  w.cfi.add(0x4000, 0x4100, root_row());
+  const FakeStack stack(0x7000, {/*variable*/ 0x7030, /*0x7008*/ 0x7040, /*a copy*/ at(kCaller), 0,
+                                 0, at(kCaller), /*0x7030*/ 0, 0, /*0x7040*/ 0, at(kRoot)});
+  const Walk whole = w.walk(registers_at(at(kLeaf), 0x7000, 0x7008), stack);
+  CHECK(end_of(whole) == "root");
+  CHECK(pcs(whole) == Pcs{kLeaf, kCaller, kRoot});
+  CHECK(origins(whole) == Origins{FrameOrigin::Leaf, FrameOrigin::Code, FrameOrigin::Cfi});
+}
+
+TEST_CASE("a register that calls overwrite leads only from where the thread was interrupted") {
+  World w;
+  w.code.put(kLeaf, {0x49, 0x8d, 0x62, 0xf8, 0xc3});  // lea -8(%r10),%rsp; ret
+  w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
+  w.cfi.add(0x4000, 0x4100, root_row());
+  w.code.put_call(kRoot, 0x5000);
+  const FakeStack stack(0x7000, {0, at(kLeaf), 0, at(kRoot)});
+  const auto walk = [&](uint64_t pc) {
+    Registers registers = registers_at(pc, 0x7000, 0);
+    registers.set(unwind::kX86R10, 0x7020);
+    return w.walk(registers, stack);
+  };
+  CHECK(pcs(walk(at(kLeaf))) == Pcs{kLeaf, kRoot});
+  CHECK(pcs(walk(at(0x2010))) == Pcs{0x2010, kLeaf});
 }
 
 TEST_CASE("assembly that has its stack pointer in a word of the stack is walked by that word") {

@@ -211,9 +211,9 @@ TEST_CASE("every end and origin has a name of its own") {
   for (size_t i = 0; i < kFrameOriginCount; ++i) {
     names.emplace_back(name_of(static_cast<FrameOrigin>(i)));
   }
-  CHECK(names == std::vector<std::string>{
-                     "root", "stack_truncated", "bad_memory", "unmapped_pc", "no_unwind_info",
-                     "other_stack", "bad_cfi", "unsupported", "unknown_register", "no_progress",
-                     "frame_limit", "leaf", "cfi", "frame_pointer", "link_register", "code",
-                     "process_start", "kernel_chain"});
+  CHECK(names == std::vector<std::string>{"root", "stack_truncated", "bad_memory", "unmapped_pc",
+                                          "no_unwind_info", "other_stack", "bad_cfi", "unsupported",
+                                          "unknown_register", "no_progress", "frame_limit", "leaf",
+                                          "cfi", "frame_pointer", "link_register", "code",
+                                          "process_start", "kernel_chain"});
 }

@@ -122,3 +122,14 @@ TEST_CASE("an interrupted leaf reads what it popped from below its stack pointer
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{0x1010, 0x2000, 0x5010, 0x6050, 0x4050});
 }
+
+TEST_CASE("a signal handler without unwind tables returns to no call") {
+  SignalWorld w;
+  w.code.put(0x5010, {0xc3});
+  const FakeStack stack(0x7000, {at(0x2000), /*0x7008*/ 0x7030, at(0x3000), 0, 0, 0, at(0x4050)});
+  // A frame pointer that the handler leaves alone leads past what was interrupted.
+  const uint64_t fp = GENERATE(uint64_t{0}, uint64_t{0x7028});
+  const Walk walk = w.walk(registers_at(at(0x5010), 0x7000, fp), stack);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{0x5010, 0x2000, 0x3000, 0x4050});
+}

@@ -24,7 +24,7 @@ TEST_CASE("push and pop of registers") {
   }
   for (int reg = 0; reg < 8; ++reg) {  // %r8 to %r15: %r12 and %r13 are 4 and 5 with REX.B
     check_effect({0x41, 0x50 + reg}, X86Effect::Push);
-    check_effect({0x41, 0x58 + reg}, X86Effect::Pop);
+    check_effect({0x41, 0x58 + reg}, reg == 2 ? X86Effect::PopR10 : X86Effect::Pop);
   }
   check_effect({0x54}, X86Effect::Push);                // %rsp
   check_effect({0x5c}, X86Effect::SpFromStack);         // pop %rsp
@@ -122,7 +122,7 @@ TEST_CASE("the stack pointer from elsewhere") {
   check_effect({0x48, 0x29, 0xc4}, X86Effect::OverwritesSp);                // sub %rax,%rsp
   check_effect({0x48, 0x2b, 0xe0}, X86Effect::OverwritesSp);                // the other way
   check_effect({0x48, 0x89, 0xc4}, X86Effect::OverwritesSp);                // mov %rax,%rsp
-  check_effect({0x4c, 0x89, 0xd4}, X86Effect::OverwritesSp);                // mov %r10,%rsp
+  check_effect({0x4c, 0x89, 0xcc}, X86Effect::OverwritesSp);                // mov %r9,%rsp
   check_effect({0x48, 0x8b, 0x27}, X86Effect::OverwritesSp);                // mov (%rdi),%rsp
   check_effect({0x48, 0x8b, 0x64, 0x24, 0x08}, X86Effect::SpFromStack, 8);  // mov 8(%rsp),%rsp
   check_effect({0x8b, 0x64, 0x24, 0x08}, X86Effect::OverwritesSp);          // mov 8(%rsp),%esp
@@ -131,7 +131,7 @@ TEST_CASE("the stack pointer from elsewhere") {
   check_effect({0x89, 0xec}, X86Effect::OverwritesSp);                    // mov %ebp,%esp
   check_effect({0x48, 0x8d, 0x24, 0x04}, X86Effect::OverwritesSp);        // lea (%rsp,%rax),%rsp
   check_effect({0x4a, 0x8d, 0x24, 0x24}, X86Effect::OverwritesSp);        // lea (%rsp,%r12),%rsp
-  check_effect({0x49, 0x8d, 0x62, 0xf8}, X86Effect::OverwritesSp);        // lea -8(%r10),%rsp
+  check_effect({0x49, 0x8d, 0x61, 0xf8}, X86Effect::OverwritesSp);        // lea -8(%r9),%rsp
   check_effect({0x67, 0x48, 0x8d, 0x65, 0x08}, X86Effect::OverwritesSp);  // lea 8(%ebp),%rsp
   check_effect({0x48, 0x8d, 0x25, 1, 0, 0, 0}, X86Effect::OverwritesSp);  // lea 1(%rip),%rsp
   check_effect({0x8d, 0x64, 0x24, 0x08}, X86Effect::OverwritesSp);        // lea 8(%rsp),%esp

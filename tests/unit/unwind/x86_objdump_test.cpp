@@ -41,9 +41,8 @@ std::string described(const std::optional<unwind::X86Instruction>& instruction) 
   if (!instruction) return "nothing";
   return std::to_string(instruction->size_bytes) + " bytes, effect " +
          std::to_string(static_cast<int>(instruction->effect)) + " of " +
-         std::to_string(instruction->operand) + ", kept registers " +
-         std::to_string(instruction->writes_kept) + " from " +
-         std::to_string(instruction->kept_source);
+         std::to_string(instruction->operand) + ", registers " +
+         std::to_string(instruction->writes) + " from " + std::to_string(instruction->source);
 }
 
 void print_difference(const DisassembledInstruction& instruction) {

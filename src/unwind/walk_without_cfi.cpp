@@ -166,6 +166,8 @@ std::optional<Step> Walker::step_from_register(CompactRule rule) {
 std::optional<Step> Walker::step_from_word(uint64_t base, CompactRule rule) {
   trail_.breaks();  // rests on more words than a step remembers
   const RuntimeAddress place{base + rule.word_bytes()};
+  // It was not put there yet; nor does a frame pointer say where the stack was before.
+  if (place.value < cursor_.sp) return ends(WalkEnd::NoUnwindInfo);
   uint64_t word = 0;
   if (!stack_.read_u64(place, word)) {
     const bool is_near = place.value - cursor_.sp <= kFramePointerReach_bytes;

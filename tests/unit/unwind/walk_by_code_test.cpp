@@ -265,6 +265,8 @@ TEST_CASE("a function that realigned its stack is left by the variable that says
   CHECK(end_of(whole) == "root");
   CHECK(pcs(whole) == Pcs{kLeaf, kCaller, kRoot});
   CHECK(origins(whole) == Origins{FrameOrigin::Leaf, FrameOrigin::Code, FrameOrigin::Cfi});
+  // Before the variable is written.
+  CHECK(end_of(w.walk(registers_at(at(kLeaf), 0x7008, 0x7008), stack)) == "no_unwind_info");
 }
 
 TEST_CASE("a register that calls overwrite leads only from where the thread was interrupted") {

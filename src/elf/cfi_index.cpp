@@ -33,10 +33,19 @@ void FdeIndex::build(const FrameSection& section, uint64_t max_entries) {
   });
 }
 
-std::optional<uint64_t> FdeIndex::find(uint64_t pc) const {
+size_t FdeIndex::count_until(uint64_t pc) const {
   const auto behind = std::upper_bound(items_.begin(), items_.end(), pc,
                                        [](uint64_t a, const Item& b) { return a < b.begin; });
-  const auto before = static_cast<size_t>(behind - items_.begin());
+  return static_cast<size_t>(behind - items_.begin());
+}
+
+std::optional<uint64_t> FdeIndex::last_begin(uint64_t pc) const {
+  const size_t before = count_until(pc);
+  return before == 0 ? std::nullopt : std::optional(items_[before - 1].begin);
+}
+
+std::optional<uint64_t> FdeIndex::find(uint64_t pc) const {
+  const size_t before = count_until(pc);
   for (size_t i = 1; i <= std::min(before, kMaxOverlap); ++i) {
     const Item& item = items_[before - i];
     if (item.may_cover(pc)) return item.offset;

@@ -20,6 +20,9 @@ class FdeIndex {
   // before it, and of two that begin together the first in the file.
   std::optional<uint64_t> find(uint64_t pc) const;
 
+  // Where the last FDE that begins at or before pc begins.
+  std::optional<uint64_t> last_begin(uint64_t pc) const;
+
   // Why the section could not be read to its end; Ok if it was. FDEs that cannot be read do not
   // count: the addresses of others are no worse known for them.
   CfiStatus problem() const { return problem_; }
@@ -36,6 +39,8 @@ class FdeIndex {
       return length_bytes == UINT32_MAX || pc - begin < length_bytes;
     }
   };
+
+  size_t count_until(uint64_t pc) const;  // that begin at or before it
 
   std::vector<Item> items_;
   CfiStatus problem_ = CfiStatus::Ok;

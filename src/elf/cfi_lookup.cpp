@@ -53,6 +53,17 @@ std::optional<LinkRange> FrameLookup::range_at(uint64_t pc) const {
   return is_found ? std::optional(LinkRange{fde.begin, fde.end}) : std::nullopt;
 }
 
+std::optional<LinkAddress> FrameLookup::last_begin(uint64_t pc) const {
+  if (index_) {
+    const auto begin = index_->last_begin(pc);
+    return begin ? std::optional(LinkAddress{*begin}) : std::nullopt;
+  }
+  LastCie cie;
+  Fde fde;
+  if (ask_table(pc, cie, fde) == TableAnswer::Nonsense) return std::nullopt;
+  return fde.begin;
+}
+
 // A gap, only if the entry below it tells the truth about its FDE.
 FrameLookup::TableAnswer FrameLookup::ask_table(uint64_t pc, LastCie& cie, Fde& fde) const {
   const auto entry = table_ ? table_->find(pc) : std::nullopt;

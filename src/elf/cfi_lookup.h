@@ -36,6 +36,9 @@ class FrameLookup {
   // nothing: any thread may ask.
   std::optional<LinkRange> range_at(uint64_t pc) const;
 
+  // The same of where the last FDE that begins at or before pc begins, whether it covers pc or not.
+  std::optional<LinkAddress> last_begin(uint64_t pc) const;
+
   const FrameSection& section() const { return section_; }
   // Beside the section.
   uint64_t memory_bytes() const {

@@ -28,6 +28,15 @@ class FunctionStarts {
     return function ? function : debug_frame_.range_at(pc.value);
   }
 
+  // Whether an FDE is known that begins in (after, up_to].
+  bool has_begin_in(LinkAddress after, LinkAddress up_to) const {
+    const auto is_inside = [&](const FrameLookup& lookup) {
+      const auto begin = lookup.last_begin(up_to.value);
+      return begin && *begin > after;
+    };
+    return is_inside(eh_frame_) || is_inside(debug_frame_);
+  }
+
  private:
   std::shared_ptr<const CfiSections> sections_;
   FrameLookup eh_frame_;

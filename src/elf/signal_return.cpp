@@ -115,7 +115,18 @@ std::optional<Place> place_in(const Window& window, const Machine& machine, uint
   return std::nullopt;
 }
 
+std::optional<Place> place_at(const ByteSource& file, const Layout& layout, const Machine& machine,
+                              uint64_t pc) {
+  const std::optional<Window> window = read_window(file, layout, pc);
+  return window ? place_in(*window, machine, pc) : std::nullopt;
+}
+
 }  // namespace
+
+bool is_signal_return(const ByteSource& file, const Layout& layout, LinkAddress pc) {
+  const Machine* machine = machine_of(layout);
+  return machine != nullptr && place_at(file, layout, *machine, pc.value).has_value();
+}
 
 bool signal_return_row(const ByteSource& file, const Layout& layout, LinkAddress pc,
                        unwind::Row& row) {
@@ -123,9 +134,7 @@ bool signal_return_row(const ByteSource& file, const Layout& layout, LinkAddress
   if (machine == nullptr) return false;
   row.work += unwind::kReadCodeWork;
   const uint32_t work = row.work;
-  const std::optional<Window> window = read_window(file, layout, pc.value);
-  if (!window) return false;
-  const std::optional<Place> place = place_in(*window, *machine, pc.value);
+  const std::optional<Place> place = place_at(file, layout, *machine, pc.value);
   if (!place) return false;
   row = {};
   row.work = work;

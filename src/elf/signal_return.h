@@ -18,4 +18,7 @@ namespace sentry_prof::elf {
 bool signal_return_row(const ByteSource& file, const Layout& layout, LinkAddress pc,
                        unwind::Row& row);
 
+// Whether there is such a row.
+bool is_signal_return(const ByteSource& file, const Layout& layout, LinkAddress pc);
+
 }  // namespace sentry_prof::elf

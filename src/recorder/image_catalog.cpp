@@ -114,7 +114,8 @@ std::vector<profile::FrameName> SymbolFrameNames::names_of(Frames frames) {
 void SymbolFrameNames::name_frames_of(const ChunkImages::File& file, Frames frames,
                                       std::vector<uint32_t> members, Names& names) {
   const auto addresses = sorted_addresses<LinkAddress>(frames, members);
-  take_names(symbols::names_at(file.image->file(), file.image->layout(), addresses, symbol_budget_),
+  take_names(symbols::names_at(file.image->file(), file.image->layout(), addresses, symbol_budget_,
+                               file.function_starts.get()),
              members, names);
   if (file.function_starts != nullptr) {
     find_function_starts(*file.function_starts, addresses, members, names);

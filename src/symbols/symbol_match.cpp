@@ -17,6 +17,10 @@ constexpr uint64_t kMaxComparisons = 1 << 24;
 // nothing: Debian's libx264 has 192 KiB of other functions behind one exported label. Few functions
 // of assembly are longer than this, and those mostly have a size.
 constexpr uint64_t kLongestLabel_bytes = 4096;
+// The same of functions that are LOCAL. Those without size are of gcc's crtstuff.c, which is
+// compiled with -finhibit-size-directive. The longest is aarch64's __do_global_dtors_aux; behind
+// frame_dummy stands the program's own code. (glibc's __restore_rt is another, of 9 bytes.)
+constexpr uint64_t kLongestStartUpFunction_bytes = 80;
 
 bool holds(const elf::Section& section, uint64_t address) {
   return address >= section.address.value && address - section.address.value < section.size_bytes;
@@ -24,8 +28,10 @@ bool holds(const elf::Section& section, uint64_t address) {
 
 }  // namespace
 
-SymbolMatch::SymbolMatch(const elf::Layout& layout, std::span<const LinkAddress> sorted_addresses)
+SymbolMatch::SymbolMatch(const elf::Layout& layout, const elf::FunctionStarts* function_starts,
+                         std::span<const LinkAddress> sorted_addresses)
     : layout_(layout),
+      function_starts_(function_starts),
       addresses_(sorted_addresses),
       holders_(sorted_addresses.size()),
       last_starts_(sorted_addresses.size()),
@@ -70,15 +76,23 @@ void SymbolMatch::add(const Symbol& symbol) {
   }
 }
 
-bool SymbolMatch::label_reaches(uint64_t label_start, LinkAddress address) const {
-  if (address.value - label_start >= kLongestLabel_bytes) return false;
-  if (layout_.text) {
-    return holds(*layout_.text, label_start) && holds(*layout_.text, address.value);
-  }
+bool SymbolMatch::is_same_code(LinkAddress label, LinkAddress address) const {
+  const auto holds_both = [&](const elf::Section& range) {
+    return holds(range, label.value) && holds(range, address.value);
+  };
+  if (layout_.text) return holds_both(*layout_.text);
   return std::any_of(layout_.segments.begin(), layout_.segments.end(), [&](const elf::Segment& s) {
-    const elf::Section range{s.vaddr, 0, s.memory_bytes};
-    return s.is_executable && holds(range, label_start) && holds(range, address.value);
+    return s.is_executable && holds_both({s.vaddr, 0, s.memory_bytes});
   });
+}
+
+// A function that begins at the label, or before it, is the one that the label stands in.
+bool SymbolMatch::label_reaches(const Standing& label, LinkAddress address) const {
+  const LinkAddress start{label.start};
+  const uint64_t longest_bytes =
+      label.is_function && label.is_local ? kLongestStartUpFunction_bytes : kLongestLabel_bytes;
+  if (address.value - start.value >= longest_bytes || !is_same_code(start, address)) return false;
+  return function_starts_ == nullptr || !function_starts_->has_begin_in(start, address);
 }
 
 SymbolMatch::Winners SymbolMatch::winners() const {
@@ -89,7 +103,7 @@ SymbolMatch::Winners SymbolMatch::winners() const {
     if (last_starts_[i].choice.count > 0) last_start = &last_starts_[i];
     const bool is_label = holders_[i].choice.count == 0 && last_start != nullptr &&
                           !last_start->standing.has_size &&
-                          label_reaches(last_start->standing.start, addresses_[i]);
+                          label_reaches(last_start->standing, addresses_[i]);
     SymbolChoice choice = is_label ? last_start->choice : holders_[i].choice;
     choice.is_label = is_label;
     if (choice.count > 0 && (winners.choices.empty() || winners.choices.back() != choice)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/address.h"
+#include "elf/function_starts.h"
 #include "elf/layout.h"
 
 #include <array>
@@ -14,7 +15,7 @@ namespace sentry_prof::symbols {
 // A symbol that may name code.
 struct Symbol {
   uint64_t start = 0;
-  uint64_t size_bytes = 0;  // zero for labels of hand-written assembly
+  uint64_t size_bytes = 0;  // zero for labels of hand-written assembly and gcc's start-up code
   uint32_t name_offset = 0;
   uint8_t binding = 0;       // STB_*
   bool is_function = false;  // STT_FUNC or STT_GNU_IFUNC; else STT_NOTYPE
@@ -39,12 +40,15 @@ struct SymbolChoice {
 // Memory is bounded by the number of addresses. Of several symbols that hold an address, a function
 // beats a label without type, then the nearest start wins (the inner of two nested symbols), then
 // GLOBAL and WEAK over LOCAL. A symbol without size reaches up to the next symbol,
-// but no farther than 4 KiB, only in .text (behind the last label of .init stands the PLT), and
+// but no farther than 4 KiB (80 bytes, if it is a LOCAL function), only in .text (behind the last
+// label of .init stands the PLT), only to where the unwind tables say that a function begins, and
 // only where no other holds the address.
 class SymbolMatch {
  public:
-  // Addresses in ascending order; both arguments must outlive this object.
-  SymbolMatch(const elf::Layout& layout, std::span<const LinkAddress> sorted_addresses);
+  // Addresses in ascending order; all arguments must outlive this object. `function_starts` may be
+  // null. It is asked only where a symbol without size would win.
+  SymbolMatch(const elf::Layout& layout, const elf::FunctionStarts* function_starts,
+              std::span<const LinkAddress> sorted_addresses);
 
   void add(const Symbol& symbol);
 
@@ -76,9 +80,11 @@ class SymbolMatch {
   static void offer(const Symbol& symbol, Rank rank, Place& place);
 
   size_t first_at_or_above(uint64_t address) const;
-  bool label_reaches(uint64_t label_start, LinkAddress address) const;
+  bool is_same_code(LinkAddress label, LinkAddress address) const;
+  bool label_reaches(const Standing& label, LinkAddress address) const;
 
   const elf::Layout& layout_;
+  const elf::FunctionStarts* function_starts_;
   std::span<const LinkAddress> addresses_;
   std::vector<Place> holders_;      // the best symbol with a size that holds address i
   std::vector<Place> last_starts_;  // the last symbol that starts in (address i-1, address i]

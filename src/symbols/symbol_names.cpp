@@ -3,6 +3,7 @@
 #include "base/utf8.h"
 #include "elf/go_function_table.h"
 #include "elf/packed_section.h"
+#include "elf/signal_return.h"
 #include "symbols/string_table.h"
 #include "symbols/symbol_match.h"
 
@@ -161,14 +162,22 @@ struct Names {
   std::vector<bool> are_labels;
 };
 
-// `file` holds the table, `layout` is that of the image.
-Names names_of_table(const ByteSource& file, const elf::Layout& layout,
-                     const std::optional<elf::SymbolSection>& table,
-                     std::span<const LinkAddress> sorted_addresses, SymbolBudget& budget) {
-  Names names(sorted_addresses.size());
-  if (!table || sorted_addresses.empty()) return names;
-  SymbolMatch match(layout, sorted_addresses);
-  add_symbols(file, layout, table->symbols, match, budget);
+// What names_at() was asked, of one image.
+struct Question {
+  const ByteSource& file;
+  const elf::Layout& layout;
+  const elf::FunctionStarts* function_starts;  // may be null
+  std::span<const LinkAddress> sorted_addresses;
+  SymbolBudget& budget;
+};
+
+// `file` holds the table: the image's, or what is packed in it.
+Names names_of_table(const Question& asked, const ByteSource& file,
+                     const std::optional<elf::SymbolSection>& table) {
+  Names names(asked.sorted_addresses.size());
+  if (!table || asked.sorted_addresses.empty()) return names;
+  SymbolMatch match(asked.layout, asked.function_starts, asked.sorted_addresses);
+  add_symbols(file, asked.layout, table->symbols, match, asked.budget);
 
   const auto [choices, choice_of] = match.winners();
   const std::vector<std::string> shown = read_best_names(file, table->strings, choices);
@@ -181,12 +190,12 @@ Names names_of_table(const ByteSource& file, const elf::Layout& layout,
 }
 
 // The symbols that were stripped and that .dynsym does not have.
-Names names_of_debugdata(const ByteSource& file, const elf::Layout& layout,
-                         std::span<const LinkAddress> sorted_addresses, SymbolBudget& budget) {
-  const Names none(sorted_addresses.size());
-  if (!layout.gnu_debugdata) return none;
+Names names_of_debugdata(const Question& asked) {
+  const Names none(asked.sorted_addresses.size());
+  SymbolBudget& budget = asked.budget;
+  if (!asked.layout.gnu_debugdata) return none;
   elf::Expansion expansion{std::min(kMaxDebugdata_bytes, budget.unpacked_bytes)};
-  const auto inner = elf::unpack_debugdata(file, layout, expansion);
+  const auto inner = elf::unpack_debugdata(asked.file, asked.layout, expansion);
   budget.unpacked_bytes -= std::min(expansion.spent_bytes, budget.unpacked_bytes);
   if (!inner) {
     const bool is_for_budget = expansion.max_bytes < kMaxDebugdata_bytes;
@@ -195,33 +204,47 @@ Names names_of_debugdata(const ByteSource& file, const elf::Layout& layout,
   }
   const auto inner_layout = elf::read_layout(**inner);
   if (!inner_layout) return none;
-  return names_of_table(**inner, layout, inner_layout->symtab, sorted_addresses, budget);
+  return names_of_table(asked, **inner, inner_layout->symtab);
 }
 
 // Go's runtime knows its functions' names also where there is no symbol table.
-Names names_of_go(const ByteSource& file, const elf::Layout& layout,
-                  std::span<const LinkAddress> sorted_addresses) {
-  Names names(sorted_addresses.size());
-  const auto table = elf::GoFunctionTable::open(file, layout, kMaxGoFunctions_bytes);
+Names names_of_go(const Question& asked) {
+  Names names(asked.sorted_addresses.size());
+  const auto table = elf::GoFunctionTable::open(asked.file, asked.layout, kMaxGoFunctions_bytes);
   if (!table) return names;
-  for (size_t i = 0; i < sorted_addresses.size(); ++i) {
-    auto name = (*table)->name_at(sorted_addresses[i], StringTable::kMaxString_bytes);
+  for (size_t i = 0; i < asked.sorted_addresses.size(); ++i) {
+    auto name = (*table)->name_at(asked.sorted_addresses[i], StringTable::kMaxString_bytes);
     if (name) names.texts[i] = without_middle(*name, kMaxShown_bytes);
   }
   return names;
+}
+
+// In Debian's stripped musl the return from a signal has no symbol and stands behind setjmp's
+// label, which would name all signal frames. Only what has a label is read: the code of a stripped
+// program would be read wherever it was sampled.
+void name_signal_returns(const Question& asked, Names& names) {
+  for (size_t i = 0; i < names.texts.size(); ++i) {
+    if (names.are_labels[i] &&
+        elf::is_signal_return(asked.file, asked.layout, asked.sorted_addresses[i])) {
+      names.texts[i] = "__restore_rt";
+    }
+  }
 }
 
 }  // namespace
 
 std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
                                                  std::span<const LinkAddress> sorted_addresses,
-                                                 SymbolBudget& budget) {
-  Names names = names_of_table(file, layout, layout.symtab, sorted_addresses, budget);
+                                                 SymbolBudget& budget,
+                                                 const elf::FunctionStarts* function_starts) {
+  const Question asked{file, layout, function_starts, sorted_addresses, budget};
+  Names names = names_of_table(asked, file, layout.symtab);
   // A .symtab may hold a few symbols only (strip -K, ld --retain-symbols-file).
   if (!names.are_all_functions()) {
-    names.merge(names_of_go(file, layout, sorted_addresses));
-    names.merge(names_of_debugdata(file, layout, sorted_addresses, budget));
-    names.merge(names_of_table(file, layout, layout.dynsym, sorted_addresses, budget));
+    names.merge(names_of_go(asked));
+    names.merge(names_of_debugdata(asked));
+    names.merge(names_of_table(asked, file, layout.dynsym));
+    name_signal_returns(asked, names);
   }
   return std::move(names.texts);
 }

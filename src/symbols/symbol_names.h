@@ -4,6 +4,7 @@
 
 #include "base/address.h"
 #include "base/byte_source.h"
+#include "elf/function_starts.h"
 #include "elf/layout.h"
 
 #include <optional>
@@ -25,10 +26,13 @@ struct SymbolBudget {
 // Names for link addresses sorted in ascending order; nullopt where no function symbol holds the
 // address. One pass over the table in pieces: memory is bounded by the number of addresses, not by
 // the table. Demangled; at most 1 KiB each. Unreadable or hostile tables give no names, never an
-// error. What is read is taken from `budget`.
-std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
-                                                 std::span<const LinkAddress> sorted_addresses,
-                                                 SymbolBudget& budget);
+// error. What is read is taken from `budget`. `function_starts` are the image's, null if it has
+// none: a symbol without size does not reach over one. Code that such a symbol would name and that
+// handlers return to (elf/signal_return.h) is called __restore_rt, as in musl and glibc.
+std::vector<std::optional<std::string>> names_at(
+    const ByteSource& file, const elf::Layout& layout,
+    std::span<const LinkAddress> sorted_addresses, SymbolBudget& budget,
+    const elf::FunctionStarts* function_starts = nullptr);
 
 // Itanium C++, Rust (legacy and v0), D; anything else is returned as it is. Without return type.
 // Output is bounded; a name that would grow beyond the bound is returned as it is.

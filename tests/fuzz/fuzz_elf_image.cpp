@@ -1,6 +1,7 @@
 // Everything that is read from an image file, over bytes that the fuzzer makes up. Nothing may
 // crash or run on, and what a layout says lies within the file.
 #include "elf/cfi_table.h"
+#include "elf/function_starts.h"
 #include "elf/go_function_table.h"
 #include "elf/identity.h"
 #include "elf/layout.h"
@@ -112,6 +113,23 @@ void check_go_functions(const ByteSource& file, const elf::Layout& layout,
   }
 }
 
+// Null without unwind tables. Half of the addresses are looked up before: an index may be made.
+std::shared_ptr<const elf::FunctionStarts> function_starts_of(
+    const ByteSource& file, const elf::Layout& layout, const std::vector<LinkAddress>& addresses) {
+  auto sections = elf::read_cfi_sections(file, layout);
+  if (!sections) return nullptr;
+  const elf::CfiTable table(std::move(*sections));
+  unwind::Row row;
+  for (size_t i = 0; i < addresses.size() / 2; ++i) table.row_at(addresses[i], row);
+  auto starts = table.function_starts();
+  for (const LinkAddress address : addresses) {
+    const auto function = starts->function_at(address);
+    if (!function || function->begin.value == 0) continue;
+    require(starts->has_begin_in({function->begin.value - 1}, address));
+  }
+  return starts;
+}
+
 // What is left in the file gives the same rows as what was copied.
 void check_rows(Bytes bytes, const elf::Layout& layout, const std::vector<LinkAddress>& addresses) {
   const auto file =
@@ -148,7 +166,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check_signal_returns(file, *layout, addresses);
   check_go_functions(file, *layout, addresses);
   symbols::SymbolBudget budget;
-  for (const auto& name : symbols::names_at(file, *layout, addresses, budget)) {
+  const auto starts = function_starts_of(file, *layout, addresses);
+  for (const auto& name : symbols::names_at(file, *layout, addresses, budget, starts.get())) {
     require(!name || (!name->empty() && name->size() <= 4096));
   }
   check_rows(bytes, *layout, addresses);

@@ -58,9 +58,10 @@ std::vector<std::string> AddressSpace::functions_of(const std::vector<Place>& so
     }
     const auto loaded = images_.image(image);
     symbols::SymbolBudget budget;
-    const auto found = loaded
-                           ? symbols::names_at(loaded->file(), loaded->layout(), addresses, budget)
-                           : std::vector<std::optional<std::string>>(addresses.size());
+    const auto starts = loaded ? loaded->function_starts() : nullptr;
+    const auto found = loaded ? symbols::names_at(loaded->file(), loaded->layout(), addresses,
+                                                  budget, starts.get())
+                              : std::vector<std::optional<std::string>>(addresses.size());
     for (size_t i = 0; i < addresses.size(); ++i) {
       names.push_back(fmt::format("{}:{}", image_name(image),
                                   found[i] ? *found[i] : nameless(loaded.get(), addresses[i])));

@@ -153,6 +153,25 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("Function starts tell whether a function begins between two addresses") {
+  const ThreeFdes fdes;
+  const CfiTable asked = fdes.table();
+  cfa_offset_at(asked, 0x1000);
+  const auto by_index = asked.function_starts();
+  const auto by_table = fdes.table(header_of(fdes.entries())).function_starts();
+  for (const auto& starts : {by_index, by_table}) {
+    CHECK_FALSE(starts->has_begin_in({0x1000}, {0x10ff}));
+    CHECK_FALSE(starts->has_begin_in({0x1080}, {0x10ff}));
+    CHECK(starts->has_begin_in({0x0fff}, {0x1000}));
+    CHECK(starts->has_begin_in({0x1000}, {0x1100}));
+    CHECK(starts->has_begin_in({0x1000}, {0x1280}));  // in a gap
+    CHECK_FALSE(starts->has_begin_in({0x1100}, {0x12ff}));
+    CHECK_FALSE(starts->has_begin_in({0x0800}, {0x0fff}));
+    CHECK(starts->has_begin_in({0x1200}, {0x2000}));
+  }
+  CHECK_FALSE(fdes.table().function_starts()->has_begin_in({0x1000}, {0x1100}));
+}
+
 TEST_CASE("Function starts of ascending addresses are those of each one alone") {
   const ThreeFdes fdes;
   const auto starts = fdes.table(header_of(fdes.entries())).function_starts();

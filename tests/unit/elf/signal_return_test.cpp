@@ -53,6 +53,8 @@ TEST_CASE("the call of rt_sigreturn is known, as return address and as leaf") {
   CHECK(image.has(0x1008));
   CHECK_FALSE(image.has(0x100b));
   CHECK_FALSE(image.has(0x100c));
+  CHECK(is_signal_return(image.file, image.layout, {0x1003}));
+  CHECK_FALSE(is_signal_return(image.file, image.layout, {0x1000}));
 }
 
 TEST_CASE("its row restores what the kernel saved above the stack pointer") {

@@ -4,8 +4,10 @@
 #include "support/elf_builder.h"
 #include "support/go_table_builder.h"
 #include "support/packed.h"
+#include "unit/elf/cfi_builder.h"
 
 #include <algorithm>
+#include <memory>
 
 using namespace sentry_prof;
 using namespace sentry_prof::test;
@@ -39,12 +41,14 @@ std::vector<std::byte> with_symbols(const std::vector<SymbolTableBuilder::Symbol
 
 std::vector<std::string> names(const std::vector<std::byte>& bytes,
                                const std::vector<uint64_t>& addresses,
-                               symbols::SymbolBudget& budget) {
+                               symbols::SymbolBudget& budget,
+                               const elf::FunctionStarts* function_starts = nullptr) {
   const MemoryByteSource file(bytes);
   std::vector<LinkAddress> sorted;
   for (uint64_t address : addresses) sorted.push_back({address});
   std::vector<std::string> result;
-  for (const auto& name : symbols::names_at(file, elf::read_layout(file).value(), sorted, budget)) {
+  for (const auto& name :
+       symbols::names_at(file, elf::read_layout(file).value(), sorted, budget, function_starts)) {
     result.push_back(name.value_or("-"));
   }
   return result;
@@ -232,6 +236,79 @@ TEST_CASE("names_at lets a symbol without size reach no farther than functions a
       {}, SHT_DYNSYM, 0x8000);
   CHECK(names(file, {0x1000, 0x1fff, 0x2000, 0x27ff, 0x3fff}) ==
         Names{"exported_label", "exported_label", "-", "-", "sized"});
+}
+
+namespace {
+
+// Of unwind tables with an FDE of 16 bytes at each of these.
+std::shared_ptr<const elf::FunctionStarts> fdes_at(const std::vector<uint64_t>& begins) {
+  elf_test::FrameBuilder frames;
+  frames.cie();
+  for (const uint64_t begin : begins) frames.fde(begin, 0x10);
+  const elf::CfiTable table(frames.sections());
+  unwind::Row row;
+  table.row_at({begins.front()}, row);  // makes the index
+  return table.function_starts();
+}
+
+Names names_beside_fdes(const std::vector<std::byte>& bytes, const std::vector<uint64_t>& addresses,
+                        const std::vector<uint64_t>& fde_begins) {
+  symbols::SymbolBudget budget;
+  return names(bytes, addresses, budget, fdes_at(fde_begins).get());
+}
+
+}  // namespace
+
+TEST_CASE("names_at lets a symbol without size reach over no function of the unwind tables") {
+  const auto file = with_symbols(
+      {{"assembly", 0x1000, 0, STT_NOTYPE, STB_GLOBAL, 1}, function("sized", 0x1100, 0x10)});
+  // Nor where no FDE covers the address: what begins there is not known.
+  CHECK(
+      names_beside_fdes(file, {0x1000, 0x103f, 0x1040, 0x104f, 0x1050, 0x1104}, {0x1040, 0x1100}) ==
+      Names{"assembly", "assembly", "-", "-", "-", "sized"});
+}
+
+TEST_CASE("names_at has the names of all labels that stand in one function of the unwind tables") {
+  const auto file = with_symbols({{"entry", 0x1000, 0, STT_NOTYPE, STB_GLOBAL, 1},
+                                  {"loop", 0x1004, 0, STT_NOTYPE, STB_LOCAL, 1},
+                                  function("in_nop_before", 0x1011, 0)});
+  CHECK(names_beside_fdes(file, {0x1000, 0x100f, 0x1011, 0x101f}, {0x1000, 0x1010}) ==
+        Names{"entry", "loop", "in_nop_before", "in_nop_before"});
+}
+
+TEST_CASE("names_at asks no unwind tables about functions with a size") {
+  const auto file = with_symbols({function("sized", 0x1000, 0x100)});
+  CHECK(names_beside_fdes(file, {0x1050}, {0x1000, 0x1040}) == Names{"sized"});
+}
+
+TEST_CASE("names_at lets gcc's start-up functions reach no farther than they are long") {
+  const auto file = with_symbols({function("frame_dummy", 0x1000, 0, STB_LOCAL),
+                                  {"label", 0x1100, 0, STT_NOTYPE, STB_LOCAL, 1},
+                                  function("assembly", 0x1200, 0)});
+  CHECK(names(file, {0x1000, 0x104f, 0x1050, 0x10ff, 0x11ff, 0x12ff}) ==
+        Names{"frame_dummy", "frame_dummy", "-", "-", "label", "assembly"});
+}
+
+TEST_CASE("names_at knows the code that signal handlers return to behind another label") {
+  const auto file_with = [](const SymbolTableBuilder::Symbol& symbol) {
+    // ret; nop; mov $15,%rax; syscall
+    ByteWriter code;
+    code.text("\xc3\x90\x48\xc7\xc0").u32(15).u8(0x0f).u8(0x05);
+    SymbolTableBuilder table;
+    table.add(symbol);
+    ElfBuilder elf;
+    elf.section({.name = ".text", .address = kText, .contents = code.bytes()});
+    elf.section({.name = ".sym", .type = SHT_SYMTAB, .contents = table.symbols(), .link = ".str"});
+    elf.section({.name = ".str", .type = SHT_STRTAB, .contents = table.strings()});
+    elf.segment({.flags = PF_R | PF_X, .of_section = ".text"});
+    return elf.build();
+  };
+  // 0x1001 is where a return to 0x1002 is looked up.
+  const std::vector<uint64_t> addresses = {0x1000, 0x1001, 0x1002, 0x1009};
+  CHECK(names(file_with(function("setjmp", 0x1000, 0)), addresses) ==
+        Names{"setjmp", "__restore_rt", "__restore_rt", "__restore_rt"});
+  CHECK(names(file_with(function("sized", 0x1000, 0x10)), addresses) ==
+        Names{"sized", "sized", "sized", "sized"});
 }
 
 TEST_CASE("names_at passes over symbols that name no code") {

@@ -224,6 +224,7 @@ int record_launched(const RecordOptions& options, const SharedFiles& files,
   files->end();
   const bool is_written = leave_launched(options, *run, **outputs, *child, signals);
   const auto status = live.recorder.wait_for_end_of(*child);
+  if (!status) complain(status.error().message);
   if (!is_written || !status) return kOwnFailure;
   return exit_code_of(*status);
 }

@@ -2,6 +2,7 @@
 
 #include "base/time_units.h"
 #include "os/file.h"
+#include "os/time_namespace.h"
 
 #include <charconv>
 #include <string>
@@ -25,7 +26,12 @@ double seconds_of(const timeval& time) {
 
 }  // namespace
 
-uint64_t monotonic_ns() { return read_clock_ns(CLOCK_MONOTONIC); }
+uint64_t monotonic_ns() {
+  // Linux 5.6 and newer have the file. A process that runs stays in its namespace.
+  static const int64_t offset_ns =
+      monotonic_offset_ns(read_small_file("/proc/self/timens_offsets").value_or(""));
+  return read_clock_ns(CLOCK_MONOTONIC) - static_cast<uint64_t>(offset_ns);
+}
 
 uint64_t unix_ns() { return read_clock_ns(CLOCK_REALTIME); }
 

@@ -5,6 +5,7 @@
 
 namespace sentry_prof::os {
 
+// The host's, which perf's records tell of, also in a time namespace.
 uint64_t monotonic_ns();
 uint64_t unix_ns();
 uint64_t boottime_ns();    // goes on in suspend, as what the kernel says of starts of processes

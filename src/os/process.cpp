@@ -6,8 +6,11 @@
 #include "os/proc_text.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -48,6 +51,19 @@ Result<std::vector<pid_t>> list_threads(pid_t pid) {
   if (error_number != 0) return process_error(error_number, pid, "list of threads");
   std::sort(threads.begin(), threads.end());
   return threads;
+}
+
+std::vector<int> list_allowed_cpus(pid_t tid) {
+  std::array<uint64_t, 128> words{};  // 8,192 CPUs: CONFIG_NR_CPUS of x86-64 at its largest
+  std::vector<int> cpus;
+  // Not libc's function, whose set ends at 1,024.
+  if (::syscall(SYS_sched_getaffinity, tid, sizeof words, words.data()) < 0) return cpus;
+  for (size_t i = 0; i < words.size(); ++i) {
+    for (uint64_t left = words[i]; left != 0; left &= left - 1) {
+      cpus.push_back(static_cast<int>(64 * i) + std::countr_zero(left));
+    }
+  }
+  return cpus;
 }
 
 std::vector<pid_t> list_children(pid_t pid) {

@@ -15,6 +15,11 @@ namespace sentry_prof::os {
 // Threads of a process, sorted, from /proc/PID/task. Gone if the process has ended.
 Result<std::vector<pid_t>> list_threads(pid_t pid);
 
+// The CPUs that are online and that a thread may run on, in ascending order; of the calling thread
+// with 0. Empty if it has ended.
+// Source: sched_getaffinity(2); the kernel leaves out those that are offline.
+std::vector<int> list_allowed_cpus(pid_t tid);
+
 // Processes that threads of this one have started and that it has not waited for: zombies are among
 // them. Of its first 256 threads. Empty where the kernel does not tell (CONFIG_PROC_CHILDREN).
 // Source: /proc/PID/task/TID/children, proc(5).

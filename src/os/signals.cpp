@@ -22,6 +22,7 @@ struct InheritedSignals {
   struct sigaction on_file_too_large {};
   struct sigaction on_interrupt {};
   struct sigaction on_termination {};
+  struct sigaction on_child_end {};
 };
 InheritedSignals g_inherited;
 
@@ -61,6 +62,8 @@ void save_and_set_dispositions() {
   // not reach it. Who sends us one by kill still means it.
   set_default(SIGINT, &g_inherited.on_interrupt);
   set_default(SIGTERM, &g_inherited.on_termination);
+  // Ignored, it would take the launched command's status from us (POSIX, wait()).
+  set_default(SIGCHLD, &g_inherited.on_child_end);
 }
 
 }  // namespace
@@ -121,6 +124,7 @@ void restore_signals_for_exec() {
   ::sigaction(SIGXFSZ, &g_inherited.on_file_too_large, nullptr);
   ::sigaction(SIGINT, &g_inherited.on_interrupt, nullptr);
   ::sigaction(SIGTERM, &g_inherited.on_termination, nullptr);
+  ::sigaction(SIGCHLD, &g_inherited.on_child_end, nullptr);
   ::sigprocmask(SIG_SETMASK, &g_inherited.mask, nullptr);
 }
 

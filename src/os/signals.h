@@ -10,7 +10,7 @@ namespace sentry_prof::os {
 
 // Blocks SIGINT, SIGTERM, and unless they were ignored (as under nohup) SIGHUP and SIGQUIT for the
 // whole process and makes them readable, even if SIGINT or SIGTERM was ignored before; ignores
-// SIGPIPE and SIGXFSZ.
+// SIGPIPE and SIGXFSZ, and SIGCHLD is no more ignored.
 // Must run before any thread is started.
 class SignalSet {
  public:

@@ -27,6 +27,25 @@ Result<std::vector<int>> online_cpus() {
   return cpus;
 }
 
+// In a container `online` may be made up (lxcfs: a container with CPU 24 is shown CPU 0), or not be
+// there. So what the kernel itself says of the threads counts, too.
+Result<std::vector<int>> cpus_to_sample(std::span<const TargetThread> threads) {
+  auto online = online_cpus();
+  std::vector<int> cpus = online ? *online : std::vector<int>();
+  std::vector<int> last;  // mostly all threads have the same
+  const auto add = [&](pid_t tid) {
+    std::vector<int> allowed = os::list_allowed_cpus(tid);
+    if (allowed == last) return;
+    last = std::move(allowed);
+    cpus.insert(cpus.end(), last.begin(), last.end());
+    std::ranges::sort(cpus);
+    cpus.erase(std::ranges::unique(cpus).begin(), cpus.end());
+  };
+  add(0);
+  for (const TargetThread& thread : threads) add(thread.tid);
+  return cpus.empty() ? online : std::move(cpus);
+}
+
 std::vector<TargetThread> list_threads_of(std::span<const pid_t> pids) {
   std::vector<TargetThread> threads;
   for (pid_t pid : pids) {
@@ -49,7 +68,8 @@ uint32_t usable_stack_bytes(uint32_t asked) {
 
 }  // namespace
 
-Result<void> PerfAttachment::prepare(bool target_is_launched) {
+Result<void> PerfAttachment::prepare(bool target_is_launched,
+                                     std::span<const TargetThread> threads) {
   if (events_) return fail(ErrorCode::InvalidArgument, "a sampler attaches once");
   EventChoices wanted;
   wanted.event = options_.event;
@@ -62,13 +82,13 @@ Result<void> PerfAttachment::prepare(bool target_is_launched) {
   auto choices = probe_choices(wanted);
   if (!choices) return tl::unexpected<Error>(choices.error());
   choices_ = *choices;
-  if (auto opened = open_rings_on_online_cpus(); !opened) return opened;
+  if (auto opened = open_rings_for(threads); !opened) return opened;
   describe_setup();
   return {};
 }
 
-Result<void> PerfAttachment::open_rings_on_online_cpus() {
-  auto cpus = online_cpus();
+Result<void> PerfAttachment::open_rings_for(std::span<const TargetThread> threads) {
+  auto cpus = cpus_to_sample(threads);
   if (!cpus) return tl::unexpected<Error>(cpus.error());
   auto rings = open_rings(
       *cpus, wanted_ring_bytes(choices_.frequency_hz, choices_.stack_bytes, cpus->size()));
@@ -169,9 +189,9 @@ int PerfAttachment::attach_all(std::span<const pid_t> pids,
 }
 
 Result<void> PerfAttachment::attach(std::span<const pid_t> pids, DuplicateFilter& duplicates) {
-  if (auto prepared = prepare(false); !prepared) return prepared;
   const std::vector<TargetThread> threads = list_threads_of(pids);
   if (threads.empty()) return tl::unexpected<Error>(gone_error(pids));
+  if (auto prepared = prepare(false, threads); !prepared) return prepared;
   threads_seen_ = threads.size();
   raise_file_limit();
   int error_number = EMFILE;
@@ -195,7 +215,8 @@ Error PerfAttachment::explain(int error_number, std::span<const pid_t> pids) con
 }
 
 Result<void> PerfAttachment::attach_before_exec(pid_t child) {
-  if (auto prepared = prepare(true); !prepared) return prepared;
+  const TargetThread first{child, child};
+  if (auto prepared = prepare(true, std::span(&first, 1)); !prepared) return prepared;
   threads_seen_ = 1;
   raise_file_limit();
   events_.emplace(rings_, files_.events());

@@ -41,8 +41,8 @@ class PerfAttachment {
   // TwoEvents is the rule. OneEvent needs half the descriptors.
   enum class EventLayout { TwoEvents, OneEvent };
 
-  Result<void> prepare(bool target_is_launched);
-  Result<void> open_rings_on_online_cpus();
+  Result<void> prepare(bool target_is_launched, std::span<const TargetThread> threads);
+  Result<void> open_rings_for(std::span<const TargetThread> threads);
   void describe_setup();
   ThreadAttrs thread_attrs(EventLayout layout) const;
   void raise_file_limit();

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <signal.h>
@@ -226,6 +227,55 @@ TEST_CASE("A program in another mount namespace is found though its path leads n
   // another namespace.
   CHECK(image->code_file.ends_with(directory.file("spin_inside")));
   CHECK(image->debug_id == identity_by_the_documented_rule(target_path("spin")).debug_id);
+}
+
+TEST_CASE("CPUs that a container is not shown are sampled", "[namespace]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_mount_namespace());
+  if (std::thread::hardware_concurrency() < 2) return note_optional_skip("needs two CPUs");
+  const bool is_absent = GENERATE(false, true);
+  const TemporaryDirectory directory;
+  std::ofstream(directory.file("online")) << "0\n";
+  const std::string hide =
+      is_absent ? std::string("mount -t tmpfs none /sys")
+                : "mount --bind '" + directory.file("online") + "' /sys/devices/system/cpu/online";
+  const Command inner =
+      record_command(directory, {.command = {"taskset", "-c", "1", target_path("spin"), "0.5"}});
+  Command command{.arguments = {"unshare", "-m", "sh", "-c", hide + " && exec \"$0\" \"$@\""}};
+  command.arguments.insert(command.arguments.end(), inner.arguments.begin(), inner.arguments.end());
+  const Recording recording = read_recording(directory, run_command(command));
+  CHECK(recording.result.status() == 0);
+  check_is_spin(recording.profile());
+}
+
+TEST_CASE("In a time namespace, samples have the times at which they were taken", "[namespace]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  const std::vector<std::string> unshare = {"unshare", "-T", "--fork", "--monotonic"};
+  const std::string offset_s = GENERATE(std::string("1000"), std::string("-1000"));
+  std::vector<std::string> in_namespace = unshare;
+  in_namespace.push_back(offset_s);
+  std::vector<std::string> attempt = in_namespace;
+  attempt.emplace_back("true");
+  if (run_command({.arguments = attempt}).status() != 0) {
+    return note_optional_skip("no time namespace may be made here");
+  }
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  const TemporaryDirectory output;
+  Command command = record_command(output, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  command.arguments.insert(command.arguments.begin(), in_namespace.begin(), in_namespace.end());
+  const int64_t begin_s = ::time(nullptr);
+  const Recording recording = read_recording(output, run_command(command));
+  const int64_t end_s = ::time(nullptr);
+  INFO(recording.result.standard_error);
+  CHECK(recording.result.status() == 0);
+  CHECK(recording.summary().number("samples_lost") == 0);
+  const std::vector<LoadedSample>& samples = recording.profile().samples;
+  REQUIRE(samples.size() > 50);
+  CHECK(samples.front().time_ns / 1'000'000'000 >= begin_s);
+  CHECK(samples.back().time_ns / 1'000'000'000 <= end_s);
+  CHECK(samples.back().time_ns - samples.front().time_ns > 500'000'000);
 }
 
 // As a container's files are: sentry-prof's own processes read them (file_server.cpp).

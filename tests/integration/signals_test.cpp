@@ -129,6 +129,17 @@ TEST_CASE("A second signal ends it even while the first is dealt with", "[signal
   }
 }
 
+TEST_CASE("A parent that ignored SIGCHLD does not take the command's status", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const CommandResult result =
+      run_command({.arguments = {"env", "--ignore-signal=CHLD", sentry_prof_path(), "record", "-o",
+                                 directory.file("out.json"), "--", "sh", "-c",
+                                 "while [ $((i += 1)) -lt 100000 ]; do :; done; exit 5"}});
+  INFO(result.standard_error);
+  CHECK(result.status() == 5);
+}
+
 TEST_CASE("SIGTERM goes on to the launched command, and all of it is written", "[signals]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

@@ -8,6 +8,7 @@
 #include "os/memory_privacy.h"
 #include "os/priority.h"
 #include "os/process.h"
+#include "os/standard_streams.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -155,7 +156,7 @@ void keep_only(const std::vector<Place>& places) {
     next = number + 1;
   }
   close_from_to(next, ~0u);
-  const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const Fd nothing(open_nothing(O_RDWR | O_CLOEXEC));
   ::dup2(nothing.get(), STDIN_FILENO);
   ::dup2(nothing.get(), STDOUT_FILENO);
   if (!kReportsErrorsOfItsOwn) ::dup2(nothing.get(), STDERR_FILENO);

@@ -59,7 +59,7 @@ Result<std::unique_ptr<ChunkFinisher>> ChunkFinisher::start(ChunkSink& sink,
   } catch (const std::system_error& error) {
     return fail(ErrorCode::LimitExceeded,
                 fmt::format("no second thread can be started ({}). Raise the limit of processes "
-                            "(ulimit -u, TasksMax= of a service)",
+                            "(ulimit -u, TasksMax= of a service) or of memory (ulimit -v)",
                             error.what()));
   }
   return finisher;

@@ -213,6 +213,9 @@ bool is_mostly(unwind::WalkEnd end, const RunFigures& figures) {
 
 std::string why_stacks_end_early(const RunFigures& figures) {
   if (!is_mostly(unwind::WalkEnd::NoUnwindInfo, figures)) return "-v tells why";
+  if (2 * figures.sample.samples_ending_in_unread_files > figures.samples_failed()) {
+    return "most of them in files that could not be read; a note of their own tells why";
+  }
   if (2 * figures.sample.samples_with_jit_frames > figures.samples_failed()) {
     return "most of them in code that was compiled while the program ran and keeps no frame "
            "pointers. Some compilers keep them if they are told to: java -XX:+PreserveFramePointer";

@@ -1,6 +1,7 @@
 // Opens the files behind a target's mappings, none of which is to be trusted: paths may be links
 // out of a container, FIFOs that block, devices whose opening has effects, or other files by now.
 #include "os/errors.h"
+#include "os/privileges.h"
 #include "target/image_files.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"
@@ -86,6 +87,12 @@ Result<std::shared_ptr<const ByteSource>> open_named_file(const MappingFacts& ma
     const int error_number = errno;
     const bool is_gone = error_number == ENOENT || error_number == ESRCH;
     if (is_gone) return open_proven_file(mapping, kHasEnded);
+    const bool is_refused = error_number == EACCES && !os::has_capability(os::kCapSysPtrace);
+    if (is_refused) {
+      return fail(
+          ErrorCode::PermissionDenied,
+          "opening it takes the right to ptrace its process: " + os::how_to_get(os::kCapSysPtrace));
+    }
     return os::fail_with_errno(error_number, "the root directory of its process");
   }
   const AsUserOf user(mapping.pid);

@@ -110,6 +110,23 @@ TEST_CASE("-o - into a pipe that closes is an error, not a death", "[output]") {
   check_says(result, "Broken pipe");
 }
 
+TEST_CASE("Without standard streams, nor /dev/null in their place, no process of ours stays behind",
+          "[output]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_mount_namespace());
+  const TemporaryDirectory directory;
+  const std::string script = "exec 3>&1; mount -t tmpfs none /dev; '" + sentry_prof_path() +
+                             "' record -o '" + directory.file("out.json") + "' -- '" +
+                             target_path("spin") +
+                             "' 0.3 3>&- <&- >&- 2>&-; echo status $? >&3; sleep 1; "
+                             "cat /proc/[0-9]*/comm | grep -c sentry-prof >&3";
+  const CommandResult result =
+      run_command({.arguments = {"unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-c", script}});
+  CHECK(result.standard_output == "status 0\n0\n");
+  CHECK(exists(directory.file("out.json")));
+}
+
 TEST_CASE("-o - with standard output closed or full is an error", "[output]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

@@ -42,6 +42,26 @@ TEST_CASE("Samples become stacks, leaf first, on a named thread") {
   CHECK(profile.threads[0].name == "worker");
 }
 
+TEST_CASE("Stacks that end in a file of which only the name is known are counted") {
+  RecordingFixture run;
+  MapEvent map;
+  map.pid = map.tid = kPid;
+  map.begin = {0x900000};
+  map.size_bytes = 0x1000;
+  map.path = "/absent/library.so";
+  run.recording->on_event({2 * kNsPerSecond, map});
+  const std::array<uint64_t, 3> words = {kStack, /*no frame pointer*/ 42, 0x900010};
+  const std::array<uint64_t, 2> stack{};
+  SampleEvent event;
+  event.pid = event.tid = kPid;
+  event.registers = {true, false, std::as_bytes(std::span(words))};
+  event.stack = std::as_bytes(std::span(stack));
+  run.recording->on_event({3 * kNsPerSecond, event});
+  run.sample(4 * kNsPerSecond);
+  CHECK(run.recording->figures().samples == 2);
+  CHECK(run.recording->figures().samples_ending_in_unread_files == 1);
+}
+
 #ifdef __x86_64__
 TEST_CASE("Code that no file holds is read from its process") {
   using unwind::FrameOrigin;

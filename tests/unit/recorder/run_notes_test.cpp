@@ -113,6 +113,16 @@ TEST_CASE("Much code that was compiled while the program ran is told of if nobod
   CHECK(says(only_note_of(figures), "too large to be read whole"));
 }
 
+TEST_CASE("Stacks that end in files which could not be read are not the compiler's fault") {
+  RunFigures figures = well_sampled(1);
+  figures.sample.samples = 100;
+  figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::NoUnwindInfo)] = 40;
+  CHECK(says(only_note_of(figures), "compilers write"));
+  figures.sample.samples_ending_in_unread_files = 30;
+  CHECK(says(only_note_of(figures), "40 % of the stacks end early"));
+  CHECK(says(only_note_of(figures), "files that could not be read"));
+}
+
 TEST_CASE("Symbol tables that were too large to be read beside the others are told of") {
   RunFigures figures = well_sampled(1);
   figures.symbol_tables_cut = 2;

@@ -195,7 +195,8 @@ std::string nameless_python(const RunFigures& figures) {
 std::string code_not_read(const RunFigures& figures) {
   const auto ended_early =
       figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::NoUnwindInfo)];
-  const bool is_much = static_cast<double>(ended_early) >
+  const uint64_t outside_files = ended_early - figures.sample.samples_ending_in_unread_files;
+  const bool is_much = static_cast<double>(outside_files) >
                        kWorthTelling * static_cast<double>(figures.sample.samples);
   if (!is_much || figures.code_pages_not_read == 0) return "";
   const std::string what =

@@ -121,6 +121,10 @@ TEST_CASE("Stacks that end in files which could not be read are not the compiler
   figures.sample.samples_ending_in_unread_files = 30;
   CHECK(says(only_note_of(figures), "40 % of the stacks end early"));
   CHECK(says(only_note_of(figures), "files that could not be read"));
+  figures.code_pages_not_read = 1;  // of the files' code, or of other
+  CHECK(notes_of(figures).size() == 2);
+  figures.sample.samples_ending_in_unread_files = 40;
+  CHECK(says(only_note_of(figures), "files that could not be read"));
 }
 
 TEST_CASE("Symbol tables that were too large to be read beside the others are told of") {

@@ -151,7 +151,9 @@ StackRange LiveStack::next_piece(RuntimeAddress missing) const {
   const bool goes_on = begin == end && !pieces_.empty();
   if (!goes_on && pieces_.size() == kMaxPieces) return {};
   const size_t wanted = goes_on ? (kGrowth - 1) * pieces_.back().bytes.size() : kFirstPiece_bytes;
-  return {{begin}, std::min(wanted, kMaxLiveStack_bytes - reading_->size_bytes())};
+  // What was read for another sample gives way.
+  const size_t kept_bytes = is_own_ ? reading_->size_bytes() : 0;
+  return {{begin}, std::min(wanted, kMaxLiveStack_bytes - kept_bytes)};
 }
 
 // Those of samples with more on the stack may lie within the copy.

@@ -323,6 +323,40 @@ TEST_CASE("What was read for one stack does not serve a deeper one") {
   CHECK(stack.pieces().front().begin.value == deeper.end.value);
 }
 
+TEST_CASE("A sample that another one's deep reading does not serve has as much room as that had") {
+  constexpr uint64_t kOutward = 10'000'000;  // the recursion has returned
+  FakeProcess process(kStackBegin + 20'000'000);
+  LiveStack stack(process.reader());
+  const CutCopy deep = process.copy_at(kNsPerSecond);
+  REQUIRE(stack.begin(deep, process.steps));
+  while (stack.grow(end_of(stack))) continue;
+  REQUIRE(stack.pieces().back().bytes.size() == kMaxLiveStack_bytes);
+  const CutCopy later{deep.thread, kNsPerSecond + 1, {kCopyEnd + kOutward}, deep.size_bytes};
+  for (unwind::WalkStep& step : process.steps) step.return_address.address += kOutward;
+  REQUIRE(stack.begin(later, process.steps));
+  CHECK(stack.pieces().empty());
+  REQUIRE(stack.grow(later.end));
+  CHECK(stack.pieces().front().begin.value == later.end.value);
+  while (stack.grow(end_of(stack))) continue;
+  CHECK(stack.pieces().back().bytes.size() == kMaxLiveStack_bytes);
+}
+
+TEST_CASE("What was read for a sample is not given up for one that there is no budget for") {
+  FakeProcess process(kStackBegin + 20'000'000);
+  LiveStack stack(process.reader());
+  const CutCopy copy = process.copy_at(kNsPerSecond);
+  REQUIRE(stack.begin(copy, process.steps));
+  REQUIRE(stack.grow(end_of(stack)));
+  stack.charge_walk(2'000'000);
+  CutCopy deeper = copy;
+  deeper.end.value -= 16;
+  const std::span<const unwind::WalkStep> steps = process.steps;
+  REQUIRE(stack.begin(deeper, steps.first(steps.size() - 1)));
+  CHECK_FALSE(stack.grow(deeper.end));
+  REQUIRE(stack.begin(copy, steps));
+  CHECK(stack.pieces().size() == 1);
+}
+
 TEST_CASE("Readings of many threads hold no more than two of the largest") {
   StackReadings readings;
   const ReadMemory all = [](const MemoryRequest&, std::span<os::MemoryRange> ranges) {

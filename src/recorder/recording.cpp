@@ -107,24 +107,27 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   const target::Process& process = processes_.process(sample.pid);
   if (process.modules_known_at_ns < last_loss_ns_) reread_stale_maps(sample.pid, time_ns);
   const unwind::ModuleMap& modules = process.modules;
-  unwind::Walk stack = walk(time_ns, sample, modules);
-  if (is_during_exec(sample, stack)) {
+  SampleWalk walked = walk(time_ns, sample, modules);
+  if (is_during_exec(sample, walked.walk)) {
     ++figures_.loss(Loss::DuringExec);
     return;
   }
-  if (ends_for_want_of_image(stack) && reread_maps(sample.pid, time_ns)) {
-    stack = walk(time_ns, sample, modules);
+  execs_.erase(sample.pid);
+  if (ends_for_want_of_image(walked.walk) && reread_maps(sample.pid, time_ns)) {
+    walked = walk(time_ns, sample, modules);
   }
+  const unwind::Walk& stack = walked.walk;
   if (stack.frames.empty()) {
     ++figures_.loss(Loss::UnmappedPc);
     return;
   }
+  count(walked);
   collect_frames(stack, sample.pid, modules);
   ThreadRecord& record = thread_record(sample.pid, sample.tid, time_ns);
   add_marker(record, sample.tid, record.activity.on_sample(time_ns, idle_threshold_ns_));
   const uint32_t thread = chunk_thread(record, sample.tid);
   ++figures_.samples;
-  if (!keep_waiting(time_ns, sample.pid, thread, stack, modules)) {
+  if (!keep_waiting(time_ns, sample.pid, thread, walked, modules)) {
     keep(time_ns, thread, stack.end, frame_buffer_);
   }
   if (!waiting_.empty()) {
@@ -138,35 +141,22 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
 
 // From the record of an exec until the new program runs, the kernel sets up its memory while the
 // registers are still those of the old one: neither code nor stack is there.
-bool Recording::is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk) {
-  if (execs_.empty()) return false;
-  if (walk.frames.empty() && sample.stack.empty()) return execs_.contains(sample.pid);
-  execs_.erase(sample.pid);
-  return false;
+bool Recording::is_during_exec(const sampling::SampleEvent& sample,
+                               const unwind::Walk& walk) const {
+  return walk.frames.empty() && sample.stack.empty() && execs_.contains(sample.pid);
 }
 
-unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& sample,
-                             const unwind::ModuleMap& modules) {
+Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& sample,
+                                      const unwind::ModuleMap& modules) {
   const uint64_t begin_ns = os::monotonic_ns();
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
   const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack);
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   code_in_memory_.begin_sample(sample.pid, modules, time_ns);
-  unwind::Walk result = unwinder_.walk(registers, stack, modules, &memory);
-  if (result.end == unwind::WalkEnd::OtherStack) {
-    copy_words(sample.frame_pointer_chain, frame_pointer_chain_);
-    const size_t copied_frames = result.frames.size();
-    result = unwinder_.follow(result, frame_pointer_chain_, modules);
-    if (result.is_complete()) {
-      left_stacks_.learn(result, copied_frames, sample.pid, time_ns, modules);
-    } else {
-      const WholeWalk left = left_stacks_.complete(result, sample.pid, time_ns, modules);
-      result = left.walk;
-      left_place_ = left.seen_at;
-      if (result.is_complete()) ++figures_.samples_with_live_frames;
-    }
-  }
-  if (result.end == unwind::WalkEnd::StackTruncated) {
+  SampleWalk result{unwinder_.walk(registers, stack, modules, &memory)};
+  if (result.walk.end == unwind::WalkEnd::OtherStack) {
+    result = go_on_beyond_left_stack(result.walk, time_ns, sample, modules);
+  } else if (result.walk.end == unwind::WalkEnd::StackTruncated) {
     const CutStack cut{.pid = sample.pid,
                        .tid = sample.tid,
                        .time_ns = time_ns,
@@ -175,19 +165,41 @@ unwind::Walk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& samp
                        .begin = stack.begin(),
                        .copy = sample.stack,
                        .copy_is_short = !sample.stack_is_cut,
-                       .walk = result};
+                       .walk = result.walk};
     const CompletedStack completed = completion_.complete(cut, memory);
-    if (completed.by == CompletedBy::LiveFrames) ++figures_.samples_with_live_frames;
-    if (completed.by == CompletedBy::JoinedFrames) ++figures_.samples_with_joined_frames;
-    result = completed.walk;
-    outside_before_ = completed.outside_before;
-    const bool is_cut = result.end == unwind::WalkEnd::StackTruncated;
-    if (is_cut || completed.by != CompletedBy::Nothing) ++figures_.cut_copies;
-  } else if (result.is_complete() && result.is_followed) {
+    const bool is_cut = completed.walk.end == unwind::WalkEnd::StackTruncated;
+    result = {.walk = completed.walk,
+              .by = completed.by,
+              .was_cut = is_cut || completed.by != CompletedBy::Nothing,
+              .outside_before = completed.outside_before};
+  } else if (result.walk.is_complete() && result.walk.is_followed) {
     memory.set_seen(time_ns);
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
+}
+
+// By the kernel's chain of frame pointers, or else by what is on that stack now.
+Recording::SampleWalk Recording::go_on_beyond_left_stack(const unwind::Walk& walk, uint64_t time_ns,
+                                                         const sampling::SampleEvent& sample,
+                                                         const unwind::ModuleMap& modules) {
+  copy_words(sample.frame_pointer_chain, frame_pointer_chain_);
+  const unwind::Walk followed = unwinder_.follow(walk, frame_pointer_chain_, modules);
+  if (followed.is_complete()) {
+    left_stacks_.learn(followed, walk.frames.size(), sample.pid, time_ns, modules);
+    return {followed};
+  }
+  const WholeWalk left = left_stacks_.complete(followed, sample.pid, time_ns, modules);
+  const bool is_whole = left.walk.is_complete();
+  return {.walk = left.walk,
+          .by = is_whole ? CompletedBy::LiveFrames : CompletedBy::Nothing,
+          .left_at = left.seen_at};
+}
+
+void Recording::count(const SampleWalk& walked) {
+  if (walked.was_cut) ++figures_.cut_copies;
+  if (walked.by == CompletedBy::LiveFrames) ++figures_.samples_with_live_frames;
+  if (walked.by == CompletedBy::JoinedFrames) ++figures_.samples_with_joined_frames;
 }
 
 // In a place that no map shows, or in a file that nobody gave us when we asked.

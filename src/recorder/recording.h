@@ -76,6 +76,17 @@ class Recording final : public sampling::EventSink {
   uint64_t code_pages_not_read() const { return code_in_memory_.pages_not_read(); }
 
  private:
+  // What the walk of a sample came to. It may be done again: nothing of it is counted yet.
+  struct SampleWalk {
+    unwind::Walk walk;  // borrowed from the Unwinder
+    CompletedBy by = CompletedBy::Nothing;
+    bool was_cut = false;  // the stack was deeper than its copy, completed or not
+    // WholeWalk::seen_at of a stack that was left, CompletedStack::outside_before of one that was
+    // cut.
+    std::optional<LeftPlace> left_at;
+    std::optional<uint64_t> outside_before;
+  };
+
   struct ThreadRecord {
     uint32_t pid = 0;
     uint32_t generation = 0;
@@ -102,16 +113,20 @@ class Recording final : public sampling::EventSink {
   void retire(ThreadRecord& record, uint32_t tid, uint64_t time_ns);
   uint32_t chunk_thread(ThreadRecord& record, uint32_t tid);
   void add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns);
-  unwind::Walk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
-                    const unwind::ModuleMap& modules);
-  bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk);
+  SampleWalk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
+                  const unwind::ModuleMap& modules);
+  SampleWalk go_on_beyond_left_stack(const unwind::Walk& walk, uint64_t time_ns,
+                                     const sampling::SampleEvent& sample,
+                                     const unwind::ModuleMap& modules);
+  void count(const SampleWalk& walked);
+  bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk) const;
   bool ends_for_want_of_image(const unwind::Walk& walk) const;
   void reread_stale_maps(uint32_t pid, uint64_t time_ns);
   bool reread_maps(uint32_t pid, uint64_t time_ns);
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
   profile::FrameKey key_of(const unwind::WalkedFrame& frame, uint32_t pid,
                            const unwind::ModuleMap& modules);
-  bool keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread, const unwind::Walk& walk,
+  bool keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread, const SampleWalk& walked,
                     const unwind::ModuleMap& modules);
   void settle_waiting(uint32_t chunk_thread, const unwind::WalkMemory& memory,
                       const unwind::ModuleMap& modules);
@@ -141,9 +156,7 @@ class Recording final : public sampling::EventSink {
   unwind::WalkMemories memories_;
   StackCompletion completion_;
   LeftStacks left_stacks_;
-  std::optional<LeftPlace> left_place_;     // of the last walk that left a stack
-  std::optional<uint64_t> outside_before_;  // of the last walk that was cut
-  WaitingSamples waiting_;                  // of the current chunk
+  WaitingSamples waiting_;  // of the current chunk
   profile::ChunkBuilder builder_;
   AnonymousRegions regions_;
   SampleFigures figures_;

@@ -6,17 +6,18 @@ namespace sentry_prof::recorder {
 
 // False if it is of no use: the stack is as it will stay, or no other could be told to be the same.
 bool Recording::keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread,
-                             const unwind::Walk& walk, const unwind::ModuleMap& modules) {
+                             const SampleWalk& walked, const unwind::ModuleMap& modules) {
+  const unwind::Walk& walk = walked.walk;
   if (walk.frames_left_out > 0) return false;
   if (walk.end == unwind::WalkEnd::OtherStack) {
-    return left_place_ && left_stacks_.hold({.time_ns = time_ns,
-                                             .chunk_thread = chunk_thread,
-                                             .place = *left_place_,
-                                             .frames = frame_buffer_});
+    return walked.left_at && left_stacks_.hold({.time_ns = time_ns,
+                                                .chunk_thread = chunk_thread,
+                                                .place = *walked.left_at,
+                                                .frames = frame_buffer_});
   }
   if (walk.end != unwind::WalkEnd::StackTruncated) return false;
   size_t compared = unwind::steps_to_compare(walk.steps, unwind::kFramesInCommon);
-  if (compared == 0 && outside_before_) {
+  if (compared == 0 && walked.outside_before) {
     compared = unwind::steps_to_compare(walk.steps, unwind::kFramesInCommonOnBothSides);
   }
   if (compared == 0) return false;
@@ -27,7 +28,7 @@ bool Recording::keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thre
                 .map_version = modules.version(),
                 .frames = frame_buffer_,
                 .last_steps = {last_steps.begin(), last_steps.end()},
-                .outside_before = outside_before_});
+                .outside_before = walked.outside_before});
   return true;
 }
 

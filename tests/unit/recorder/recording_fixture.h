@@ -35,11 +35,12 @@ constexpr uint64_t kRegisterMask = (1 << 6) | (1 << 7) | (1 << 8);
 class NothingToOpen final : public target::ImageOpener {
  public:
   Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts&) override {
-    return fail(ErrorCode::NotFound, "no files here");
+    return fail(code, "no files here");
   }
   Result<std::shared_ptr<const ByteSource>> open_by_path(const target::MappingFacts& m) override {
     return open(m);
   }
+  ErrorCode code = ErrorCode::NotFound;
 };
 
 class KeepingSink final : public ChunkSink {

@@ -160,3 +160,21 @@ TEST_CASE("For a sample that waited long /proc of now would be a guess") {
   run.sample(kSnapshotAt_ns, kUnknownCode + 8);
   CHECK(run.rereads == 0);
 }
+
+TEST_CASE("A sample that is walked again, by maps that were read again, counts once") {
+  RecordingFixture run(60 * kNsPerSecond, false);
+  run.opener.code = ErrorCode::Io;  // nobody answered: it may be had later
+  map_library(run, kSnapshotAt_ns, "/lib/hangs.so");
+  run.reread = [](uint32_t pid) {
+    target::ProcessSnapshot snapshot = with_unknown_code(pid);
+    snapshot.mappings.push_back(library(pid, "/lib/hangs.so"));
+    return snapshot;
+  };
+  run.now_ns = kSnapshotAt_ns + 10;
+  run.copy.back() = kLibrary + 0x100;
+  run.cut_sample(kSnapshotAt_ns + 10);
+  CHECK(run.rereads == 1);
+  const RunFigures figures = run.finish(3 * kNsPerSecond);
+  CHECK(figures.samples_truncated() == 1);
+  CHECK(figures.sample.cut_copies == 1);
+}

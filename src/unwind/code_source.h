@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -11,6 +12,12 @@ namespace sentry_prof::unwind {
 
 // What a reading counts of a walk's work: it takes about as long as a CFI program of so many bytes.
 inline constexpr uint32_t kReadCodeWork = 64;
+
+// False if that was the last of the work.
+[[nodiscard]] inline bool spend(uint32_t work, uint32_t& work_left) {
+  work_left -= std::min(work, work_left);
+  return work_left > 0;
+}
 
 class CodeSource {
  public:

@@ -53,7 +53,7 @@ bool FramePointerChain::is_believable(uint64_t runtime_pc) {
   if (!has_frame_pointers(*module, to_link({runtime_pc - 1}, module->bias))) return false;
   uint32_t work = 0;
   const CallKind kind = call_sites_.before(*module, module->code, runtime_pc, work).kind;
-  return kind == CallKind::Direct || kind == CallKind::Indirect;
+  return spend(work, work_left_) && (kind == CallKind::Direct || kind == CallKind::Indirect);
 }
 
 bool FramePointerChain::is_root(uint64_t runtime_pc) {
@@ -64,7 +64,8 @@ bool FramePointerChain::is_root(uint64_t runtime_pc) {
   const CompactRule* known = cache_.find(RuleCache::key_of(module->image, pc));
   if (known != nullptr) return known->kind == CompactKind::Root;
   Row row;
-  return module->cfi->row_at(pc, row) == RowStatus::Root;
+  const RowStatus status = module->cfi->row_at(pc, row);
+  return spend(row.work, work_left_) && status == RowStatus::Root;
 }
 
 WalkedFrame FramePointerChain::frame_of(uint64_t runtime_pc) const {

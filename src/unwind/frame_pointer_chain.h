@@ -5,7 +5,7 @@
 #include "unwind/call_site.h"
 #include "unwind/module_map.h"
 #include "unwind/rule_cache.h"
-#include "unwind/walked_frame.h"
+#include "unwind/walk.h"
 
 #include <cstdint>
 #include <span>
@@ -22,7 +22,7 @@ class FramePointerChain {
   // The return addresses outside of `walked` (leaf first, whole, of the same sample), if they can
   // be believed: from the last walked frame on all code has frame pointers
   // (CfiSource::has_frame_pointers()), each address lies right behind a call, and the last one in
-  // code that nothing calls. Else none.
+  // code that nothing calls. Else none, nor behind kMaxWork.
   std::span<const uint64_t> beyond(std::span<const WalkedFrame> walked);
 
   // The frame of a return address that beyond() gave.
@@ -38,6 +38,7 @@ class FramePointerChain {
   const ModuleMap& modules_;
   RuleCache& cache_;
   CallSites& call_sites_;
+  uint32_t work_left_ = kMaxWork;
 };
 
 }  // namespace sentry_prof::unwind

@@ -21,10 +21,10 @@ constexpr size_t kShortJump_bytes = 2;
 LinkAddress lookup_pc(const WalkedFrame& frame) { return {frame.pc - (frame.pc_is_exact ? 0 : 1)}; }
 
 bool calls_changer(const LeftStack& left, const Module& module, uint64_t runtime_pc,
-                   CallSites& call_sites) {
+                   CallSites& call_sites, uint32_t& work_left) {
   uint32_t work = 0;
   const CallSite call = call_sites.before(module, module.code, runtime_pc, work);
-  if (call.kind != CallKind::Direct) return false;
+  if (!spend(work, work_left) || call.kind != CallKind::Direct) return false;
   const auto target_offset = static_cast<uint64_t>(int64_t{call.target_offset});
   const uint64_t target = to_link({runtime_pc}, module.bias).value + target_offset;
   return left.changer_pc - target < kLongestChanger_bytes;  // wraps to a huge value below
@@ -32,12 +32,13 @@ bool calls_changer(const LeftStack& left, const Module& module, uint64_t runtime
 
 // Whether the frame of the call before `runtime_pc`, made with that stack pointer, is the one whose
 // frame pointer is given.
-bool has_frame(const Module& module, uint64_t runtime_pc, uint64_t sp, uint64_t frame_pointer) {
+bool has_frame(const Module& module, uint64_t runtime_pc, uint64_t sp, uint64_t frame_pointer,
+               uint32_t& work_left) {
   const LinkAddress pc = to_link({runtime_pc - 1}, module.bias);
+  if (!module.cfi->has_frame_pointers(pc)) return false;
   Row row;
-  if (!module.cfi->has_frame_pointers(pc) || module.cfi->row_at(pc, row) != RowStatus::Found) {
-    return false;
-  }
+  const RowStatus status = module.cfi->row_at(pc, row);
+  if (!spend(row.work, work_left) || status != RowStatus::Found) return false;
   return row.cfa_kind == CfaKind::RegisterOffset && row.cfa_register == kX86.stack_pointer &&
          sp + static_cast<uint64_t>(row.cfa_offset) == frame_pointer + 2 * kSlot_bytes;
 }
@@ -64,12 +65,6 @@ bool jumps_to(uint64_t function, RuntimeAddress target, const ModuleMap& modules
   return false;
 }
 
-bool is_in_code_with_frame_pointers(const WalkedFrame& frame, const ModuleMap& modules) {
-  const Module* const module = modules.find_image(frame.image);
-  return module != nullptr && module->cfi != nullptr &&
-         module->cfi->has_frame_pointers(lookup_pc(frame));
-}
-
 // Where a return address would lie, and the frame pointer of the frame that it leads to.
 struct Candidate {
   uint64_t slot = 0;
@@ -78,15 +73,15 @@ struct Candidate {
 
 std::optional<LeavingCall> call_at(const Candidate& at, const LeftStack& left,
                                    const StackSnapshot& stack, const ModuleMap& modules,
-                                   CallSites& call_sites) {
+                                   CallSites& call_sites, uint32_t& work_left) {
   const uint64_t sp = at.slot + kSlot_bytes;
   uint64_t pc = 0;
   uint64_t callee = 0;
   if (!stack.read_u64({at.slot}, pc) || !stack.read_u64({sp}, callee)) return std::nullopt;
   const Module* const module = modules.find({pc - 1});
   const bool is_here = module != nullptr && module->image == left.image && module->cfi != nullptr;
-  if (!is_here || !calls_changer(left, *module, pc, call_sites)) return std::nullopt;
-  if (!has_frame(*module, pc, sp, at.frame_pointer)) return std::nullopt;
+  if (!is_here || !calls_changer(left, *module, pc, call_sites, work_left)) return std::nullopt;
+  if (!has_frame(*module, pc, sp, at.frame_pointer, work_left)) return std::nullopt;
   LeavingCall call;
   call.registers.set(kX86.program_counter, pc);
   call.registers.set(kX86.stack_pointer, sp);
@@ -101,9 +96,16 @@ std::optional<LeftStack> left_stack_of(std::span<const WalkedFrame> frames, uint
                                        const ModuleMap& modules) {
   if (frames.empty() || frame_pointer == 0) return std::nullopt;
   const WalkedFrame& changer = frames.back();
+  const Module* module = modules.find_image(changer.image);
+  if (module == nullptr || module->cfi == nullptr) return std::nullopt;
+  // Go's code on the other stack is the runtime's, as what changed to it: of one image, which is
+  // looked for among all modules.
   size_t callee = frames.size() - 1;
-  while (callee > 0 && is_in_code_with_frame_pointers(frames[callee], modules)) --callee;
-  const Module* const module = modules.find_image(frames[callee].image);
+  while (callee > 0 && frames[callee].image == changer.image &&
+         module->cfi->has_frame_pointers(lookup_pc(frames[callee]))) {
+    --callee;
+  }
+  if (frames[callee].image != changer.image) module = modules.find_image(frames[callee].image);
   if (module == nullptr || module->cfi == nullptr) return std::nullopt;
   Row row;
   const RowStatus status = module->cfi->row_at(lookup_pc(frames[callee]), row);
@@ -118,11 +120,15 @@ std::optional<LeavingCall> call_on_left_stack(const LeftStack& left, const Stack
                                               const ModuleMap& modules, CallSites& call_sites) {
   Candidate behind_record{left.frame_pointer + kSlot_bytes};
   if (!stack.read_u64({left.frame_pointer}, behind_record.frame_pointer)) return std::nullopt;
-  auto call = call_at(behind_record, left, stack, modules, call_sites);
-  for (uint64_t below = kSlot_bytes; !call && below <= kLeftFrameReach_bytes;
-       below += kSlot_bytes) {
-    call =
-        call_at({left.frame_pointer - below, left.frame_pointer}, left, stack, modules, call_sites);
+  uint32_t work_left = kMaxLeftStackWork;
+  const auto look_at = [&](const Candidate& at) {
+    return call_at(at, left, stack, modules, call_sites, work_left);
+  };
+  auto call = look_at(behind_record);
+  uint64_t below = 0;
+  while (!call && work_left > 0 && below < kLeftFrameReach_bytes) {
+    below += kSlot_bytes;
+    call = look_at({left.frame_pointer - below, left.frame_pointer});
   }
   return call;
 }

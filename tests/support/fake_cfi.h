@@ -20,8 +20,9 @@ class FakeCfi final : public unwind::CfiSource {
     row.end = {end};
     answers_[begin] = {end, unwind::RowStatus::Found, row};
   }
-  void add(uint64_t begin, uint64_t end, unwind::RowStatus status) {
+  void add(uint64_t begin, uint64_t end, unwind::RowStatus status, uint32_t work = 0) {
     answers_[begin] = {end, status, {}};
+    answers_[begin].row.work = work;
   }
 
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override {
@@ -30,7 +31,9 @@ class FakeCfi final : public unwind::CfiSource {
     if (after == answers_.begin()) return unwind::RowStatus::NoCfi;
     const Answer& answer = (--after)->second;
     if (pc.value >= answer.end) return unwind::RowStatus::NoCfi;
+    const uint32_t work = row.work + answer.row.work;
     if (answer.status == unwind::RowStatus::Found) row = answer.row;
+    row.work = work;
     return answer.status;
   }
 

@@ -166,3 +166,11 @@ TEST_CASE("behind a signal frame whose stack was not copied the chain leads on a
   CHECK(pcs(w.unwinder.follow(walk, w.chain, w.modules)) ==
         Pcs{kLeafInChain, kInnerInChain, kSwitchInChain, 0x5020, kOuterInChain, kRootInChain});
 }
+
+TEST_CASE("a chain whose root takes longer to know than a walk may take is not taken") {
+  OtherStacks w;
+  w.cfi.add(0x4000, 0x4100, RowStatus::Root, kMaxWork);
+  CHECK(end_of(w.follow()) == "other_stack");
+  w.cfi.add(0x4000, 0x4100, RowStatus::Root, kMaxWork / 2);
+  CHECK(end_of(w.follow()) == "root");
+}

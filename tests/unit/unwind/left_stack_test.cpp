@@ -128,3 +128,25 @@ TEST_CASE("a stack that is not as it was left has no callers") {
   SECTION("it cannot be read") { w.words.clear(); }
   CHECK(w.callers().empty());
 }
+
+TEST_CASE("the search for the call ends when it has cost as much as it may") {
+  Left w;
+  const LeftStack left = w.left().value();
+  const auto look = [&](uint32_t work, int64_t cfa_offset) {
+    Row row = saving(row_with_cfa(kRsp, cfa_offset), kRbp, -16);
+    row.work = work;
+    w.cfi.add(0x5000, 0x5100, row);
+    const FakeStack now(kGoFramePointer - kLeftFrameReach_bytes, w.words);
+    const int lookups = w.cfi.lookups();
+    const bool is_found = !w.unwinder.walk_left_stack(left, now, w.modules).walk.frames.empty();
+    return std::pair(is_found, w.cfi.lookups() - lookups);
+  };
+  SECTION("however many places look like it") {
+    std::ranges::fill(w.words, at(kCallsChanger));
+    CHECK(look(kMaxLeftStackWork / 4, 0x1000) == std::pair(false, 4));
+  }
+  SECTION("with the row that would be it") {
+    CHECK(look(kMaxLeftStackWork, 0x38) == std::pair(false, 1));
+    CHECK(look(kMaxLeftStackWork / 2, 0x38).first);
+  }
+}

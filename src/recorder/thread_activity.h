@@ -19,8 +19,8 @@ class ThreadActivity {
   std::optional<uint64_t> on_chunk_end(uint64_t time_ns, uint64_t threshold_ns);
 
   void on_switch_out(uint64_t time_ns);
-  // A sample proves that the thread is on the CPU, even if its switch record was lost. Call with
-  // the stack's sample only after on_switch_in's answer for the same moment was used.
+  // A sample proves that the thread is on the CPU, even if its switch record was lost: answers as
+  // on_switch_in() does. The marker is older than the sample, and belongs before it.
   std::optional<uint64_t> on_sample(uint64_t time_ns, uint64_t threshold_ns);
 
   // Records were lost, perhaps of this thread's leaving: it counts as away until it shows up again.

@@ -25,7 +25,7 @@ const CodeInMemory::Page* CodeInMemory::page_at(uint64_t begin) const {
   std::unique_ptr<Page>& place = pages_[(begin / kPage_bytes + program_.pid * 97) % kPages];
   const bool is_known = place != nullptr && place->begin == begin && place->program == program_;
   if (is_known && is_fresh(*place)) return place.get();
-  auto page = may_read() ? read_page(begin) : nullptr;
+  auto page = reads_.take(time_ns_) ? read_page(begin) : nullptr;
   const bool has_bytes = page != nullptr && page->size_bytes > 0;
   if (!has_bytes) ++pages_not_read_;
   if (page == nullptr) return nullptr;
@@ -49,14 +49,6 @@ std::unique_ptr<CodeInMemory::Page> CodeInMemory::read_page(uint64_t begin) cons
   read_({program_.pid, time_ns_}, std::span(&range, 1));
   page->size_bytes = range.got_bytes;
   return page;
-}
-
-bool CodeInMemory::may_read() const {
-  if (time_ns_ - std::min(time_ns_, second_begin_ns_) >= kNsPerSecond) {
-    second_begin_ns_ = time_ns_;
-    pages_in_second_ = 0;
-  }
-  return pages_in_second_++ < kPagesPerSecond;
 }
 
 }  // namespace sentry_prof::recorder

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include "base/per_second.h"
 #include "base/time_units.h"
 #include "recorder/read_memory.h"
 #include "unwind/code_source.h"
@@ -64,7 +65,6 @@ class CodeInMemory final : public unwind::CodeSource {
   const Page* page_at(uint64_t begin) const;
   bool is_fresh(const Page& page) const;
   std::unique_ptr<Page> read_page(uint64_t begin) const;
-  bool may_read() const;
 
   ReadMemory read_;
   Program program_;
@@ -72,8 +72,7 @@ class CodeInMemory final : public unwind::CodeSource {
   uint64_t time_ns_ = 0;
   // What is remembered, and no part of the answer.
   mutable std::array<std::unique_ptr<Page>, kPages> pages_;  // each page has one place
-  mutable uint64_t second_begin_ns_ = 0;
-  mutable uint32_t pages_in_second_ = 0;
+  mutable PerSecond reads_{kPagesPerSecond};
   mutable uint64_t pages_not_read_ = 0;
 };
 

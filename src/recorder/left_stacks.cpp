@@ -1,7 +1,5 @@
 #include "recorder/left_stacks.h"
 
-#include "base/time_units.h"
-
 #include <algorithm>
 #include <array>
 
@@ -40,7 +38,7 @@ WholeWalk LeftStacks::complete(const Walk& walk, uint32_t pid, uint64_t time_ns,
   const LeftPlace place{pid, modules.version(), *left};
   frames_.assign(walk.frames.begin(), walk.frames.end());  // the unwinder walks again
   WholeWalk result{walk, std::nullopt};
-  if (is_still_seen(place, time_ns, modules)) result.seen_at = place;
+  if (look_at(place, time_ns, modules)) result.seen_at = place;
   result.walk.steps = {};
   const Frames outside = result.seen_at ? believed_at(place, time_ns) : Frames();
   if (!outside.empty() && frames_.size() + outside.size() <= unwind::kMaxFrames) {
@@ -65,13 +63,14 @@ Frames LeftStacks::believed_at(const LeftPlace& place, uint64_t time_ns) const {
   return is_believed ? std::span(known.frames) : Frames();
 }
 
-// Whether the first look after a sample of that time found that the stack was left there. Where it
-// was not, the sample's caller may be one that looks never see: it calls, and goes on to sleep.
-bool LeftStacks::is_still_seen(const LeftPlace& place, uint64_t time_ns,
-                               const unwind::ModuleMap& modules) {
+// Looks, unless somebody did since. Whether the first look after a sample of that time found that
+// the stack was left there: where it was not, the sample's caller may be one that looks never see,
+// which calls and goes on to sleep.
+bool LeftStacks::look_at(const LeftPlace& place, uint64_t time_ns,
+                         const unwind::ModuleMap& modules) {
   Known& known = known_at(place);
   if (known.last_look_ns >= time_ns) return known.is_seen;
-  if (!may_look(time_ns)) return false;
+  if (!looks_.take(time_ns)) return false;
   const auto [walk, is_of_callee] = walk_now(place, time_ns, modules, known.last_look_ns);
   const Frames frames = walk.frames;
   known.is_seen = !frames.empty();
@@ -126,14 +125,6 @@ unwind::LeftStackWalk LeftStacks::walk_now(const LeftPlace& place, uint64_t time
     if (is_all) return {};
   }
   return {};
-}
-
-bool LeftStacks::may_look(uint64_t time_ns) {
-  if (time_ns - std::min(time_ns, second_begin_ns_) >= kNsPerSecond) {
-    second_begin_ns_ = time_ns;
-    looks_in_second_ = 0;
-  }
-  return looks_in_second_++ < kMaxLooksPerSecond;
 }
 
 bool LeftStacks::hold(HeldSample sample) {

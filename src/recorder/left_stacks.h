@@ -2,6 +2,7 @@
 // that was copied.
 #pragma once
 
+#include "base/per_second.h"
 #include "profile/chunk_builder.h"
 #include "recorder/read_memory.h"
 #include "unwind/walk.h"
@@ -98,10 +99,9 @@ class LeftStacks {
 
   static Key key_of(const LeftPlace& place);
   Known& known_at(const LeftPlace& place);
-  bool is_still_seen(const LeftPlace& place, uint64_t time_ns, const unwind::ModuleMap& modules);
+  bool look_at(const LeftPlace& place, uint64_t time_ns, const unwind::ModuleMap& modules);
   unwind::LeftStackWalk walk_now(const LeftPlace& place, uint64_t time_ns,
                                  const unwind::ModuleMap& modules, uint64_t& read_time_ns);
-  bool may_look(uint64_t time_ns);
 
   unwind::Unwinder& unwinder_;
   ReadMemory read_;
@@ -110,8 +110,7 @@ class LeftStacks {
   std::vector<unwind::WalkedFrame> frames_;
   std::vector<HeldSample> held_;
   size_t held_bytes_ = 0;
-  uint64_t second_begin_ns_ = 0;
-  uint32_t looks_in_second_ = 0;
+  PerSecond looks_{kMaxLooksPerSecond};
 };
 
 }  // namespace sentry_prof::recorder

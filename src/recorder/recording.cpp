@@ -223,7 +223,7 @@ bool Recording::reread_maps(uint32_t pid, uint64_t time_ns) {
   if (!options_.reread_process) return false;
   // /proc tells of now; for a sample that waited long in the ring it would be a guess.
   const uint64_t now_ns = options_.now_ns ? options_.now_ns() : os::monotonic_ns();
-  if (now_ns - time_ns > kFreshSample_ns) return false;
+  if (now_ns > time_ns && now_ns - time_ns > kFreshSample_ns) return false;
   if (rereads_.size() > kMaxRereads) rereads_.clear();
   Reread& reread = rereads_[pid];
   if (time_ns < reread.not_before_ns && reread.last_ns >= last_loss_ns_) return false;

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -205,8 +206,9 @@ void keep_only(const std::vector<Place>& places) {
 }  // namespace
 
 Result<std::unique_ptr<HelperProcesses>> HelperProcesses::start(const char* name,
-                                                                GiveAnswer give_answer) {
-  std::unique_ptr<HelperProcesses> helpers(new HelperProcesses());
+                                                                GiveAnswer give_answer,
+                                                                Patience patience) {
+  std::unique_ptr<HelperProcesses> helpers(new HelperProcesses(patience));
   std::vector<Place> theirs;
   for (Helper& helper : helpers->helpers_) {
     std::array<int, 2> fds{};
@@ -236,7 +238,16 @@ Result<std::unique_ptr<HelperProcesses>> HelperProcesses::start(const char* name
 }
 
 void HelperProcesses::end() {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
+  is_over_ = true;
+  // Wakes who waits for an answer; the socket stays theirs until then.
+  for (const Helper& helper : helpers_) {
+    if (helper.state == State::Busy) ::shutdown(helper.socket.get(), SHUT_RDWR);
+  }
+  turns_.wait(lock, [this] {
+    return std::ranges::none_of(helpers_,
+                                [](const Helper& helper) { return helper.state == State::Busy; });
+  });
   for (Helper& helper : helpers_) helper = {.state = State::Ended};
   if (spawner_ < 0) return;
   const pid_t spawner = std::exchange(spawner_, -1);
@@ -254,26 +265,72 @@ uint64_t HelperProcesses::given_up() const {
 
 std::optional<HelperProcesses::Answered> HelperProcesses::ask_any(Bytes question,
                                                                   uint64_t subject) {
-  const std::lock_guard lock(mutex_);
-  take_late_answers();
-  size_t number = 0;
-  while (number < kMostHelpers && helpers_[number].state != State::Idle) ++number;
-  if (number == kMostHelpers || !may_ask(helpers_[number], subject)) {
-    ++given_up_;
-    return std::nullopt;
-  }
-  auto answer = ask_now(helpers_[number], question, subject);
-  if (!answer) return std::nullopt;
-  return Answered{number, std::move(*answer)};
+  return ask_found(question, subject,
+                   [this](Lock& lock, uint64_t begin_ns) { return wait_for_any(lock, begin_ns); });
 }
 
 std::optional<HelperProcesses::Answer> HelperProcesses::ask(size_t helper, Bytes question,
                                                             uint64_t subject) {
-  const std::lock_guard lock(mutex_);
+  auto answered = ask_found(question, subject, [&](Lock& lock, uint64_t begin_ns) {
+    Helper& found = helpers_[helper];
+    const uint64_t deadline_ns =
+        is_starter() ? found.asked_ns + kLongestTurn_ns : begin_ns + kLongestWait_ns;
+    return wait_for_turn(lock, found, deadline_ns) ? &found : nullptr;
+  });
+  return answered ? std::optional(std::move(answered->answer)) : std::nullopt;
+}
+
+std::optional<HelperProcesses::Answered> HelperProcesses::ask_found(
+    Bytes question, uint64_t subject, const std::function<Helper*(Lock&, uint64_t)>& find_helper) {
+  Lock lock(mutex_);
+  const uint64_t begin_ns = monotonic_ns();
+  Patience& patience = patience_[is_starter() ? 0 : 1];
   take_late_answers();
-  if (may_ask(helpers_[helper], subject)) return ask_now(helpers_[helper], question, subject);
-  ++given_up_;
-  return std::nullopt;
+  const bool is_askable = question.size() <= kMaxQuestion_bytes && !is_late_about(subject) &&
+                          patience.is_enough_for(kLongestWait_ns, begin_ns);
+  Helper* const helper = is_askable ? find_helper(lock, begin_ns) : nullptr;
+  std::optional<Answer> answer;
+  if (helper != nullptr && may_ask(*helper, subject)) {
+    answer = ask_now(lock, *helper, question, subject);
+  }
+  patience.spend(monotonic_ns() - begin_ns);
+  if (!answer) {
+    ++given_up_;
+    return std::nullopt;
+  }
+  return Answered{static_cast<size_t>(helper - helpers_.data()), std::move(*answer)};
+}
+
+// The first that is idle, or soon will be.
+HelperProcesses::Helper* HelperProcesses::wait_for_any(Lock& lock, uint64_t begin_ns) {
+  for (;;) {
+    take_late_answers();
+    const uint64_t now_ns = monotonic_ns();
+    const auto found = std::ranges::find_if(helpers_, [&](const Helper& helper) {
+      return helper.state == State::Idle ||
+             (helper.state == State::Busy &&
+              now_ns < std::min(begin_ns, helper.asked_ns) + kUsualWait_ns);
+    });
+    if (found == helpers_.end()) return nullptr;
+    if (found->state == State::Idle) return &*found;
+    wait_for_turn(lock, *found, std::min(begin_ns, found->asked_ns) + kUsualWait_ns);
+  }
+}
+
+bool HelperProcesses::wait_for_turn(Lock& lock, Helper& helper, uint64_t deadline_ns) {
+  const bool is_first = is_starter();
+  if (is_first) helper.is_awaited_by_starter = true;
+  const auto is_free = [&] {
+    return helper.state != State::Busy && (is_first || !helper.is_awaited_by_starter);
+  };
+  const uint64_t now_ns = monotonic_ns();
+  const std::chrono::nanoseconds left(deadline_ns - std::min(deadline_ns, now_ns));
+  const bool is_our_turn = turns_.wait_for(lock, left, is_free);
+  if (is_first) {
+    helper.is_awaited_by_starter = false;
+    turns_.notify_all();
+  }
+  return is_our_turn;
 }
 
 // What they answer is of no use any more.
@@ -285,29 +342,34 @@ void HelperProcesses::take_late_answers() {
   }
 }
 
-bool HelperProcesses::may_ask(const Helper& helper, uint64_t subject) const {
-  return helper.state == State::Idle &&
-         std::ranges::none_of(helpers_, [subject](const Helper& other) {
-           return other.state == State::Late && other.subject == subject;
-         });
+bool HelperProcesses::is_late_about(uint64_t subject) const {
+  return std::ranges::any_of(helpers_, [subject](const Helper& helper) {
+    return helper.state == State::Late && helper.subject == subject;
+  });
 }
 
-std::optional<HelperProcesses::Answer> HelperProcesses::ask_now(Helper& helper, Bytes question,
-                                                                uint64_t subject) {
-  const uint64_t begin_ns = monotonic_ns();
-  std::optional<Answer> answer;
-  if (question.size() <= kMaxQuestion_bytes && patience_.is_enough_for(kLongestWait_ns, begin_ns)) {
-    helper.subject = subject;
-    answer = wait_for_answer(helper, question);
-    patience_.spend(monotonic_ns() - begin_ns);
-  }
-  if (!answer) ++given_up_;
+bool HelperProcesses::may_ask(const Helper& helper, uint64_t subject) const {
+  return !is_over_ && helper.state == State::Idle && !is_late_about(subject);
+}
+
+std::optional<HelperProcesses::Answer> HelperProcesses::ask_now(Lock& lock, Helper& helper,
+                                                                Bytes question, uint64_t subject) {
+  helper.state = State::Busy;
+  helper.subject = subject;
+  helper.asked_ns = monotonic_ns();
+  lock.unlock();
+  State state = State::Ended;
+  auto answer = wait_for_answer(helper, question, state);
+  lock.lock();
+  helper.state = state;
+  turns_.notify_all();
   return answer;
 }
 
-std::optional<HelperProcesses::Answer> HelperProcesses::wait_for_answer(Helper& helper,
-                                                                        Bytes question) {
-  helper.state = State::Ended;
+std::optional<HelperProcesses::Answer> HelperProcesses::wait_for_answer(const Helper& helper,
+                                                                        Bytes question,
+                                                                        State& state) {
+  state = State::Ended;
   if (!send_message(helper.socket.get(), question, -1)) return std::nullopt;
   const uint64_t deadline_ns = monotonic_ns() + kLongestWait_ns;
   pollfd entry{helper.socket.get(), POLLIN, 0};
@@ -319,11 +381,11 @@ std::optional<HelperProcesses::Answer> HelperProcesses::wait_for_answer(Helper& 
                         static_cast<long>(left_ns % kNsPerSecond)};
     ready = ::ppoll(&entry, 1, &left, nullptr);
   } while (ready < 0 && errno == EINTR);
-  if (ready == 0) helper.state = State::Late;
+  if (ready == 0) state = State::Late;
   if (ready <= 0) return std::nullopt;
   auto answer = receive_answer(helper.socket.get(), helper.room.get());
   if (!answer || answer->bytes.empty()) return std::nullopt;
-  helper.state = State::Idle;
+  state = State::Idle;
   return answer;
 }
 

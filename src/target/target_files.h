@@ -20,7 +20,8 @@ namespace sentry_prof::target {
 // for any thread, and may outlive it.
 class TargetFiles {
  public:
-  // Forks: before any thread is started. Errors as those of os::HelperProcesses::start().
+  // Forks: before any thread is started, and by the one that is to record (it waits less long for
+  // others' requests: os::HelperProcesses). Errors as those of os::HelperProcesses::start().
   static Result<std::shared_ptr<TargetFiles>> start(
       FileServer::MayPass may_pass = is_read_without_asking);
 

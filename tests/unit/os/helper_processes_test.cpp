@@ -4,8 +4,13 @@
 #include "unit/os/scratch.h"
 
 #include <array>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <set>
 #include <string>
+#include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +29,10 @@ constexpr uint64_t kSubject = 7;
 HelperProcesses::Answer give_answer(const std::string& question, const std::string& door,
                                     unsigned& count) {
   if (question == "end") ::_exit(3);
-  if (question == "wait") ::close(::open(door.c_str(), O_RDONLY));
+  if (question == "wait") {
+    std::ofstream(door + ".stood_at") << "";
+    ::close(::open(door.c_str(), O_RDONLY));
+  }
   if (question == "pid") return {std::to_string(::getpid()), os::Fd()};
   if (question == "open") return {"opened", os::Fd(::open("/proc/self/comm", O_RDONLY))};
   if (question == "much") return {std::string(HelperProcesses::kMaxAnswer_bytes, 'm'), os::Fd()};
@@ -36,13 +44,16 @@ HelperProcesses::Answer give_answer(const std::string& question, const std::stri
 
 class Helpers {
  public:
-  Helpers() {
+  explicit Helpers(os::Patience patience = {HelperProcesses::kPatienceShare,
+                                            HelperProcesses::kMostPatience_ns}) {
     REQUIRE(::mkfifo(door_.c_str(), 0600) == 0);
-    auto started =
-        HelperProcesses::start("test-helper", [door = door_, count = 0u](Bytes question) mutable {
+    auto started = HelperProcesses::start(
+        "test-helper",
+        [door = door_, count = 0u](Bytes question) mutable {
           return give_answer({reinterpret_cast<const char*>(question.data()), question.size()},
                              door, count);
-        });
+        },
+        patience);
     REQUIRE(started);
     helpers_ = std::move(*started);
   }
@@ -63,6 +74,10 @@ class Helpers {
   }
   // Waits until a helper stands at the door.
   void open_door() const { ::close(::open(door_.c_str(), O_WRONLY)); }
+  // Until a helper waits there.
+  void wait_for_who_stands_at_door() const {
+    while (!std::filesystem::exists(door_ + ".stood_at")) ::usleep(1000);
+  }
   uint64_t given_up() const { return helpers_->given_up(); }
   void end() { helpers_->end(); }
 
@@ -70,6 +85,32 @@ class Helpers {
   test::ScratchDirectory directory_;
   std::string door_ = directory_ / "door";
   std::unique_ptr<HelperProcesses> helpers_;
+};
+
+// Another thread, which waits for the answer of a helper that stands at the door.
+class WaitingThread {
+ public:
+  explicit WaitingThread(Helpers& helpers)
+      : thread_([this, &helpers] {
+          got_answer_ = helpers.ask_any("wait", kSubject).has_value();
+          is_done_ = true;
+        }) {
+    helpers.wait_for_who_stands_at_door();
+  }
+  WaitingThread(const WaitingThread&) = delete;
+  WaitingThread& operator=(const WaitingThread&) = delete;
+  ~WaitingThread() { join(); }
+
+  bool is_done() const { return is_done_; }
+  bool got_answer() const { return got_answer_; }
+  void join() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::atomic<bool> got_answer_ = false;
+  std::atomic<bool> is_done_ = false;
+  std::thread thread_;
 };
 
 }  // namespace
@@ -133,6 +174,64 @@ TEST_CASE("Nothing is answered behind the end") {
   helpers.end();
   CHECK_FALSE(helpers.ask_any("count"));
   CHECK(helpers.answer_of(0, "count").empty());
+}
+
+TEST_CASE("While one thread waits for a helper, another one is answered by the next") {
+  Helpers helpers;
+  WaitingThread waiting(helpers);
+  const auto answered = helpers.ask_any("count", kSubject + 1);
+  CHECK_FALSE(waiting.is_done());
+  REQUIRE(answered);
+  CHECK(answered->helper == 1);
+}
+
+TEST_CASE("Who started the helpers waits for a turn less long than for an answer") {
+  Helpers helpers;
+  REQUIRE(helpers.ask_any("count"));
+  WaitingThread waiting(helpers);
+  CHECK(helpers.answer_of(0, "count").empty());
+  CHECK_FALSE(waiting.is_done());
+  CHECK(helpers.given_up() == 1);
+  waiting.join();
+}
+
+TEST_CASE("Two threads that ask one helper at once get their own answers") {
+  constexpr size_t kQuestions = 1000;
+  Helpers helpers;
+  std::set<std::string> others;
+  std::thread other([&] {
+    for (size_t i = 0; i < kQuestions; ++i) {
+      const auto answered = helpers.ask_any("count", kSubject);
+      if (answered && answered->helper == 0) others.insert(answered->answer.bytes);
+    }
+  });
+  std::set<std::string> own;
+  for (size_t i = 0; i < kQuestions; ++i) own.insert(helpers.answer_of(0, "count"));
+  other.join();
+  CHECK(own.size() == kQuestions);
+  CHECK_FALSE(own.contains(""));
+  own.merge(others);
+  CHECK(others.empty());
+}
+
+TEST_CASE("The patience that one thread has lost is not another one's") {
+  // Never grows again.
+  Helpers helpers(os::Patience(~uint64_t{0}, HelperProcesses::kLongestWait_ns));
+  WaitingThread waiting(helpers);
+  waiting.join();
+  bool got_answer = true;
+  std::thread([&] { got_answer = helpers.ask_any("count", kSubject + 1).has_value(); }).join();
+  CHECK_FALSE(got_answer);
+  CHECK(helpers.ask_any("count", kSubject + 1));
+}
+
+TEST_CASE("Who waits for an answer at the end gets none") {
+  Helpers helpers;
+  WaitingThread waiting(helpers);
+  helpers.end();
+  waiting.join();
+  CHECK_FALSE(waiting.got_answer());
+  CHECK_FALSE(helpers.ask_any("count"));
 }
 
 TEST_CASE("A helper that has ended is not asked again") {

@@ -263,42 +263,58 @@ uint64_t HelperProcesses::given_up() const {
   return given_up_;
 }
 
-std::optional<HelperProcesses::Answered> HelperProcesses::ask_any(Bytes question,
-                                                                  uint64_t subject) {
-  return ask_found(question, subject,
-                   [this](Lock& lock, uint64_t begin_ns) { return wait_for_any(lock, begin_ns); });
+std::optional<HelperProcesses::Answered> HelperProcesses::ask_any(Bytes question, uint64_t subject,
+                                                                  std::optional<size_t>* late) {
+  return ask_found(
+      question, subject,
+      [this](Lock& lock, uint64_t begin_ns) { return wait_for_any(lock, begin_ns); }, late);
 }
 
 std::optional<HelperProcesses::Answer> HelperProcesses::ask(size_t helper, Bytes question,
                                                             uint64_t subject) {
-  auto answered = ask_found(question, subject, [&](Lock& lock, uint64_t begin_ns) {
-    Helper& found = helpers_[helper];
-    const uint64_t deadline_ns =
-        is_starter() ? found.asked_ns + kLongestTurn_ns : begin_ns + kLongestWait_ns;
-    return wait_for_turn(lock, found, deadline_ns) ? &found : nullptr;
-  });
+  auto answered = ask_found(
+      question, subject,
+      [&](Lock& lock, uint64_t begin_ns) {
+        Helper& found = helpers_[helper];
+        const uint64_t deadline_ns =
+            is_starter() ? found.asked_ns + kLongestTurn_ns : begin_ns + kLongestWait_ns;
+        return wait_for_turn(lock, found, deadline_ns) ? &found : nullptr;
+      },
+      nullptr);
   return answered ? std::optional(std::move(answered->answer)) : std::nullopt;
 }
 
+bool HelperProcesses::is_askable(size_t helper, uint64_t subject) {
+  const std::lock_guard lock(mutex_);
+  take_late_answers();
+  return may_ask(helpers_[helper], subject) &&
+         patience_of_caller().is_enough_for(kLongestWait_ns, monotonic_ns());
+}
+
+bool HelperProcesses::has_ended(size_t helper) const {
+  const std::lock_guard lock(mutex_);
+  return helpers_[helper].state == State::Ended;
+}
+
 std::optional<HelperProcesses::Answered> HelperProcesses::ask_found(
-    Bytes question, uint64_t subject, const std::function<Helper*(Lock&, uint64_t)>& find_helper) {
+    Bytes question, uint64_t subject, const std::function<Helper*(Lock&, uint64_t)>& find_helper,
+    std::optional<size_t>* late) {
   Lock lock(mutex_);
   const uint64_t begin_ns = monotonic_ns();
-  Patience& patience = patience_[is_starter() ? 0 : 1];
+  Patience& patience = patience_of_caller();
   take_late_answers();
   const bool is_askable = question.size() <= kMaxQuestion_bytes && !is_late_about(subject) &&
                           patience.is_enough_for(kLongestWait_ns, begin_ns);
   Helper* const helper = is_askable ? find_helper(lock, begin_ns) : nullptr;
   std::optional<Answer> answer;
-  if (helper != nullptr && may_ask(*helper, subject)) {
-    answer = ask_now(lock, *helper, question, subject);
-  }
+  const bool was_asked = helper != nullptr && may_ask(*helper, subject);
+  if (was_asked) answer = ask_now(lock, *helper, question, subject);
   patience.spend(monotonic_ns() - begin_ns);
-  if (!answer) {
-    ++given_up_;
-    return std::nullopt;
-  }
-  return Answered{static_cast<size_t>(helper - helpers_.data()), std::move(*answer)};
+  const auto number = static_cast<size_t>(helper == nullptr ? 0 : helper - helpers_.data());
+  if (answer) return Answered{number, std::move(*answer)};
+  ++given_up_;
+  if (was_asked && helper->state == State::Late && late != nullptr) *late = number;
+  return std::nullopt;
 }
 
 // The first that is idle, or soon will be.

@@ -79,10 +79,17 @@ class HelperProcesses {
   // Nothing if it takes too long, if an earlier one about the same did and still has no answer, if
   // the asker has waited too much already, and without a helper to ask. One that answers somebody
   // else is asked next if that takes no longer than usual: what it remembers may be of use.
-  std::optional<Answered> ask_any(Bytes question, uint64_t subject);
+  // `late` is set to the helper that was asked and may still do what it was asked for.
+  std::optional<Answered> ask_any(Bytes question, uint64_t subject,
+                                  std::optional<size_t>* late = nullptr);
   // The same, of the one that answered before. While it answers somebody else, the starting thread
   // is the next, but waits no longer than kLongestTurn_ns; others wait for kLongestWait_ns.
   std::optional<Answer> ask(size_t helper, Bytes question, uint64_t subject);
+
+  // Whether ask() would ask it at once, as things are. Any thread.
+  bool is_askable(size_t helper, uint64_t subject);
+  // And with it all that it remembered; another number takes its place. Any thread.
+  bool has_ended(size_t helper) const;
 
   // Questions that got no answer, or were not asked therefore.
   uint64_t given_up() const;
@@ -104,6 +111,7 @@ class HelperProcesses {
 
   explicit HelperProcesses(Patience patience) : patience_{patience, patience} {}
   bool is_starter() const { return std::this_thread::get_id() == starter_; }
+  Patience& patience_of_caller() { return patience_[is_starter() ? 0 : 1]; }
   void take_late_answers();
   bool is_late_about(uint64_t subject) const;
   bool may_ask(const Helper& helper, uint64_t subject) const;
@@ -112,7 +120,8 @@ class HelperProcesses {
   Helper* wait_for_any(Lock& lock, uint64_t begin_ns);
   // `find_helper` gives one that may be asked, or null.
   std::optional<Answered> ask_found(Bytes question, uint64_t subject,
-                                    const std::function<Helper*(Lock&, uint64_t)>& find_helper);
+                                    const std::function<Helper*(Lock&, uint64_t)>& find_helper,
+                                    std::optional<size_t>* late);
   std::optional<Answer> ask_now(Lock& lock, Helper& helper, Bytes question, uint64_t subject);
   // Without the lock. `state`: the helper's, behind this.
   static std::optional<Answer> wait_for_answer(const Helper& helper, Bytes question, State& state);

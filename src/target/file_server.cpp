@@ -92,13 +92,14 @@ os::HelperProcesses::Answer FileServer::answer(Bytes question) {
 FileReply FileServer::reply_to(const FileRequest& request, os::Fd& passed) {
   switch (request.kind) {
     case FileRequestKind::Open:
-      return opened(as_file(opener_->open(request.mapping)), passed);
+      return opened(request.file, as_file(opener_->open(request.mapping)), passed);
     case FileRequestKind::OpenByPath:
-      return opened(as_file(opener_->open_by_path(request.mapping)), passed);
+      return opened(request.file, as_file(opener_->open_by_path(request.mapping)), passed);
     case FileRequestKind::NameIsLiteral:
       return yes_or_no(opener_->name_is_literal(request.mapping));
     case FileRequestKind::OpenJitMap:
-      return opened(as_file(jit_maps_.open(request.mapping.pid, request.program_begin_ns)), passed);
+      return opened(request.file,
+                    as_file(jit_maps_.open(request.mapping.pid, request.program_begin_ns)), passed);
     case FileRequestKind::IsSameFile:
       return yes_or_no(os::is_same_file(request.mapping.path, request.other_path));
     case FileRequestKind::Size:
@@ -106,13 +107,13 @@ FileReply FileServer::reply_to(const FileRequest& request, os::Fd& passed) {
     case FileRequestKind::Read:
       return read(request);
     case FileRequestKind::Close:
-      if (request.file < files_.size()) files_[request.file].reset();
+      for (const uint64_t number : request.closed_files) files_.erase(number);
       return yes_or_no(true);
   }
   return refused({ErrorCode::Malformed, "not a request for a file"});
 }
 
-FileReply FileServer::opened(Result<File> file, os::Fd& passed) {
+FileReply FileServer::opened(uint64_t number, Result<File> file, os::Fd& passed) {
   if (!file) return refused(std::move(file.error()));
   FileReply reply = yes_or_no(true);
   reply.size_bytes = (*file)->size_bytes();
@@ -122,40 +123,35 @@ FileReply FileServer::opened(Result<File> file, os::Fd& passed) {
   } else {
     reply.bytes.resize(std::min<uint64_t>(reply.size_bytes, RecentPieces::kPiece_bytes));
     if (!(*file)->read_at(0, reply.bytes)) reply.bytes.clear();
-    reply.file = keep(std::move(*file));
+    files_.insert_or_assign(number, std::move(*file));
   }
   return reply;
 }
 
 FileReply FileServer::read(const FileRequest& request) const {
   FileReply reply;
-  if (!is_open(request.file)) return reply;
+  const os::FileByteSource* const file = find(request.file);
+  if (file == nullptr) return reply;
   reply.bytes.resize(std::min<uint64_t>(request.size_bytes, kMaxFilePiece_bytes));
-  const os::FileByteSource& file = *files_[request.file];
-  reply.is_yes = file.read_at(request.offset, reply.bytes);
+  reply.is_yes = file->read_at(request.offset, reply.bytes);
   if (reply.is_yes) return reply;
   reply.bytes.clear();
-  if (file.was_changed()) reply.error.code = ErrorCode::Gone;
+  if (file->was_changed()) reply.error.code = ErrorCode::Gone;
   return reply;
 }
 
 // As it is now: JIT maps grow.
-FileReply FileServer::size_of(uint32_t file) const {
+FileReply FileServer::size_of(uint64_t number) const {
+  const os::FileByteSource* const file = find(number);
   struct stat status {};
-  FileReply reply = yes_or_no(is_open(file) && ::fstat(files_[file]->fd(), &status) == 0);
+  FileReply reply = yes_or_no(file != nullptr && ::fstat(file->fd(), &status) == 0);
   reply.size_bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
   return reply;
 }
 
-uint32_t FileServer::keep(File file) {
-  const auto free = std::ranges::find(files_, nullptr);
-  const auto number = static_cast<uint32_t>(free - files_.begin());
-  if (free == files_.end()) {
-    files_.push_back(std::move(file));
-  } else {
-    *free = std::move(file);
-  }
-  return number;
+const os::FileByteSource* FileServer::find(uint64_t number) const {
+  const auto found = files_.find(number);
+  return found == files_.end() ? nullptr : found->second.get();
 }
 
 }  // namespace sentry_prof::target

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
+#include <unordered_map>
 
 namespace sentry_prof::target {
 
@@ -34,16 +34,15 @@ class FileServer {
   using File = std::shared_ptr<const os::FileByteSource>;
 
   FileReply reply_to(const FileRequest& request, os::Fd& passed);
-  FileReply opened(Result<File> file, os::Fd& passed);
+  FileReply opened(uint64_t number, Result<File> file, os::Fd& passed);
   FileReply read(const FileRequest& request) const;
-  FileReply size_of(uint32_t file) const;
-  uint32_t keep(File file);
-  bool is_open(uint32_t file) const { return file < files_.size() && files_[file] != nullptr; }
+  FileReply size_of(uint64_t number) const;
+  const os::FileByteSource* find(uint64_t number) const;  // null: not open
 
   MayPass may_pass_;
   std::unique_ptr<ImageOpener> opener_;
   JitMapFinder jit_maps_;
-  std::vector<File> files_;  // null: closed
+  std::unordered_map<uint64_t, File> files_;  // by the asker's numbers
 };
 
 }  // namespace sentry_prof::target

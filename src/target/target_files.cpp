@@ -1,6 +1,5 @@
 #include "target/target_files.h"
 
-#include "base/path.h"
 #include "os/file.h"
 #include "target/image_files.h"
 #include "target/mapping_kind.h"
@@ -8,9 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,7 +17,7 @@ namespace sentry_prof::target {
 
 namespace {
 
-using Helpers = std::shared_ptr<os::HelperProcesses>;
+using Helpers = std::shared_ptr<FileHelpers>;
 using Pieces = std::shared_ptr<RecentPieces>;
 
 tl::unexpected<Error> no_answer() {
@@ -28,52 +25,26 @@ tl::unexpected<Error> no_answer() {
               "its file system does not answer (FUSE, NFS), or the machine is overloaded");
 }
 
-// The file system that a question is about. Map records with build ids do not tell it: then a
-// process's files of one directory are taken to lie on one. Of what else is asked for, each kind of
-// question counts as one.
-uint64_t subject_of(const FileRequest& request) {
-  const MappingFacts& mapping = request.mapping;
-  const uint64_t device = uint64_t{mapping.device_major} << 32 | mapping.device_minor;
-  if (device != 0) return device;
-  const bool is_of_mapping = request.kind <= FileRequestKind::NameIsLiteral;
-  const std::string_view path = is_of_mapping ? std::string_view(mapping.path) : "";
-  const std::string_view directory = path.substr(0, path.size() - base_name(path).size());
-  constexpr uint64_t kIsNoDevice = uint64_t{1} << 63;
-  const uint64_t who = uint64_t{mapping.pid} << 8 | static_cast<uint8_t>(request.kind);
-  return kIsNoDevice | (std::hash<std::string_view>()(directory) ^ std::hash<uint64_t>()(who) << 1);
-}
-
-std::optional<FileReply> reply_in(os::HelperProcesses::Answer answer, os::Fd* passed) {
-  auto reply = from_message<FileReply>(std::as_bytes(std::span(answer.bytes)));
-  if (passed != nullptr) *passed = std::move(answer.fd);
-  return reply;
-}
-
 // One that a helper has open for us.
 class FileOfHelper {
  public:
-  FileOfHelper(Helpers helpers, size_t helper, uint32_t file, uint64_t subject)
-      : helpers_(std::move(helpers)), helper_(helper), file_(file), subject_(subject) {}
+  FileOfHelper(Helpers helpers, FileHelpers::Place place)
+      : helpers_(std::move(helpers)), place_(place) {}
   FileOfHelper(const FileOfHelper&) = delete;
   FileOfHelper& operator=(const FileOfHelper&) = delete;
-  ~FileOfHelper() { ask(FileRequestKind::Close, 0, 0); }
+  ~FileOfHelper() { helpers_->close(place_); }
 
   std::optional<FileReply> ask(FileRequestKind kind, uint64_t offset, size_t size_bytes) const {
     FileRequest request;
     request.kind = kind;
-    request.file = file_;
     request.offset = offset;
     request.size_bytes = static_cast<uint32_t>(std::min(size_bytes, kMaxFilePiece_bytes));
-    const std::string question = to_message(std::move(request));
-    auto answer = helpers_->ask(helper_, std::as_bytes(std::span(question)), subject_);
-    return answer ? reply_in(std::move(*answer), nullptr) : std::nullopt;
+    return helpers_->ask(place_, std::move(request));
   }
 
  private:
   Helpers helpers_;
-  size_t helper_;
-  uint32_t file_;
-  uint64_t subject_;
+  FileHelpers::Place place_;
 };
 
 // Small reads take, and keep, whole pieces: on a busy machine it is the request that takes long.
@@ -159,27 +130,20 @@ struct OpenedFile {
   std::vector<std::byte> begin;  // of the helper's file, as far as it came along
 };
 
-std::optional<FileReply> ask_any(const Helpers& helpers, FileRequest request,
-                                 size_t* helper = nullptr, os::Fd* passed = nullptr) {
-  const uint64_t subject = subject_of(request);
-  const std::string question = to_message(std::move(request));
-  auto answered = helpers->ask_any(std::as_bytes(std::span(question)), subject);
-  if (!answered) return std::nullopt;
-  if (helper != nullptr) *helper = answered->helper;
-  return reply_in(std::move(answered->answer), passed);
+bool is_yes(const Helpers& helpers, FileRequest request) {
+  const auto replied = helpers->ask_any(std::move(request));
+  return replied && replied->reply.is_yes;
 }
 
 Result<OpenedFile> open_file(const Helpers& helpers, FileRequest request) {
-  const uint64_t subject = subject_of(request);
-  OpenedFile opened;
-  size_t helper = 0;
-  auto reply = ask_any(helpers, std::move(request), &helper, &opened.passed);
-  if (!reply) return no_answer();
-  if (!reply->is_yes) return tl::unexpected(std::move(reply->error));
-  opened.size_bytes = reply->size_bytes;
-  if (!reply->is_passed) {
-    opened.of_helper = std::make_shared<FileOfHelper>(helpers, helper, reply->file, subject);
-    opened.begin = std::move(reply->bytes);
+  auto replied = helpers->ask_any(std::move(request));
+  if (!replied) return no_answer();
+  FileReply& reply = replied->reply;
+  if (!reply.is_yes) return tl::unexpected(std::move(reply.error));
+  OpenedFile opened{.passed = std::move(replied->passed), .size_bytes = reply.size_bytes};
+  if (!reply.is_passed) {
+    opened.of_helper = std::make_shared<FileOfHelper>(helpers, replied->place);
+    opened.begin = std::move(reply.bytes);
   } else if (!opened.passed.is_open() || leaves_too_few_descriptors(opened.passed.get())) {
     return too_many_files();
   }
@@ -215,8 +179,7 @@ class HelpedOpener final : public ImageOpener {
     return open_bytes(helpers_, pieces_, {FileRequestKind::OpenByPath, mapping});
   }
   bool name_is_literal(const MappingFacts& mapping) override {
-    const auto reply = ask_any(helpers_, {FileRequestKind::NameIsLiteral, mapping});
-    return reply && reply->is_yes;
+    return is_yes(helpers_, {FileRequestKind::NameIsLiteral, mapping});
   }
 
  private:
@@ -228,8 +191,7 @@ class HelpedOpener final : public ImageOpener {
 
 Result<std::shared_ptr<TargetFiles>> TargetFiles::start(FileServer::MayPass may_pass) {
   const auto server = std::make_shared<FileServer>(may_pass);
-  auto helpers = os::HelperProcesses::start(
-      "sentry-prof-fs", [server](Bytes question) { return server->answer(question); });
+  auto helpers = FileHelpers::start([server](Bytes question) { return server->answer(question); });
   if (!helpers) return tl::unexpected(std::move(helpers.error()));
   return std::shared_ptr<TargetFiles>(new TargetFiles(std::move(*helpers)));
 }
@@ -261,8 +223,7 @@ Result<JitMap> TargetFiles::find_jit_map(uint32_t pid, uint64_t program_begin_ns
 bool TargetFiles::is_same_file(const std::string& path, const std::string& other) {
   FileRequest request{.kind = FileRequestKind::IsSameFile, .mapping = {.path = path}};
   request.other_path = other;
-  const auto reply = ask_any(helpers_, std::move(request));
-  return reply && reply->is_yes;
+  return is_yes(helpers_, std::move(request));
 }
 
 }  // namespace sentry_prof::target

@@ -1,8 +1,8 @@
 // The target's files, asked for without waiting for ever (the Linux half).
 #pragma once
 
-#include "os/helper_processes.h"
 #include "sentry_prof/result.h"
+#include "target/file_helpers.h"
 #include "target/file_server.h"
 #include "target/image_store.h"
 #include "target/jit_map.h"
@@ -15,9 +15,9 @@
 namespace sentry_prof::target {
 
 // A file may lie on a file system whose server hangs, or is the target itself. So processes of our
-// own open them (os::HelperProcesses), and read those for which a server has to be asked. What
-// takes too long fails, with ErrorCode::Io, and is counted. Any thread may call; what it gives is
-// for any thread, and may outlive it.
+// own open them (FileHelpers), and read those for which a server has to be asked. What takes too
+// long fails, with ErrorCode::Io, and is counted. Any thread may call; what it gives is for any
+// thread, and may outlive it.
 class TargetFiles {
  public:
   // Forks: before any thread is started, and by the one that is to record (it waits less long for
@@ -40,10 +40,9 @@ class TargetFiles {
   uint64_t requests_given_up() const { return helpers_->given_up(); }
 
  private:
-  explicit TargetFiles(std::shared_ptr<os::HelperProcesses> helpers)
-      : helpers_(std::move(helpers)) {}
+  explicit TargetFiles(std::shared_ptr<FileHelpers> helpers) : helpers_(std::move(helpers)) {}
 
-  std::shared_ptr<os::HelperProcesses> helpers_;
+  std::shared_ptr<FileHelpers> helpers_;
   std::shared_ptr<RecentPieces> pieces_ = std::make_shared<RecentPieces>();
 };
 

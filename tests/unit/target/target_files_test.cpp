@@ -210,14 +210,24 @@ TEST_CASE("What the server is asked may be wrong") {
   }
 }
 
-TEST_CASE("The number of a file that was closed is given again") {
+TEST_CASE("The server keeps files by the asker's numbers until it is asked to close them") {
   FileServer server(never);
   FileRequest open{FileRequestKind::Open, own_mapping(target::MappingKind::File)};
-  CHECK(reply_to(server, to_message(open)).file == 0);
-  CHECK(reply_to(server, to_message(open)).file == 1);
+  FileRequest size{.kind = FileRequestKind::Size};
   FileRequest close{.kind = FileRequestKind::Close};
+  for (const uint64_t number : {uint64_t{7}, uint64_t{1} << 40}) {
+    open.file = size.file = number;
+    CHECK_FALSE(reply_to(server, to_message(size)).is_yes);
+    CHECK(reply_to(server, to_message(open)).is_yes);
+    CHECK(reply_to(server, to_message(size)).is_yes);
+    close.closed_files.push_back(number);
+  }
+  close.closed_files.push_back(8);
   CHECK(reply_to(server, to_message(close)).is_yes);
-  CHECK(reply_to(server, to_message(open)).file == 0);
+  for (const uint64_t number : close.closed_files) {
+    size.file = number;
+    CHECK_FALSE(reply_to(server, to_message(size)).is_yes);
+  }
 }
 
 TEST_CASE("Only file systems of the kernel's own are read without asking") {

@@ -66,7 +66,7 @@ struct Layout {
   std::optional<Section> eh_frame, eh_frame_hdr,
       debug_frame;  // eh_frame_hdr also from PT_GNU_EH_FRAME
   std::optional<PackedSection> packed_debug_frame;
-  std::optional<Section> go_functions;  // .gopclntab: what Go's runtime knows of its functions
+  std::optional<Section> go_functions;   // .gopclntab: what Go's runtime knows of its functions
   std::optional<Section> gnu_debugdata;  // an ELF file in xz with what was stripped: MiniDebugInfo
   std::optional<SymbolSection> symtab, dynsym;
 
@@ -97,6 +97,16 @@ bool read_code(const ByteSource& file, const Layout& layout, LinkAddress address
 // for the executable one's: give executable mappings only, the answer is not certain for others.
 std::optional<LoadBias> bias_of_mapping(const Layout& layout, RuntimeAddress begin,
                                         uint64_t size_bytes, uint64_t file_offset);
+
+// All that the bias of a mapping may be that shows the file from `file_offset` on, executable or
+// not.
+std::vector<LoadBias> possible_biases(const Layout& layout, RuntimeAddress begin,
+                                      uint64_t file_offset);
+
+// The executable segment that memory of `size_bytes` at `begin` lies in wholly, where `bias` puts
+// it: in the pages that the loader gives to it. Null if there is none.
+const Segment* segment_of_code(const Layout& layout, LoadBias bias, RuntimeAddress begin,
+                               uint64_t size_bytes);
 
 // "x86_64", "x86", "arm64", "arm", "mips", ...: the names Sentry's debug meta uses. Empty if
 // unknown.

@@ -47,6 +47,10 @@ Fitness fitness_of(const Segment& segment, FileRange range, uint64_t file_offset
           is_where_linked};
 }
 
+LoadBias bias_for(const Segment& segment, RuntimeAddress begin, uint64_t file_offset) {
+  return {begin.value - file_offset + segment.file_offset - segment.vaddr.value};
+}
+
 }  // namespace
 
 std::optional<LoadBias> bias_of_mapping(const Layout& layout, RuntimeAddress begin,
@@ -57,7 +61,7 @@ std::optional<LoadBias> bias_of_mapping(const Layout& layout, RuntimeAddress beg
   for (const Segment& segment : layout.segments) {
     const FileRange range = mapped_range(segment, page_bytes);
     if (segment.file_bytes == 0 || !range.holds(file_offset)) continue;
-    const LoadBias bias{begin.value - file_offset + segment.file_offset - segment.vaddr.value};
+    const LoadBias bias = bias_for(segment, begin, file_offset);
     // Whole pages are mapped: an address and its file offset agree in the bits below the page size.
     if (bias.value % kSmallestPage_bytes != 0) continue;
     const bool is_where_linked = layout.type == ET_EXEC && bias.value == 0;
@@ -68,6 +72,31 @@ std::optional<LoadBias> bias_of_mapping(const Layout& layout, RuntimeAddress beg
     }
   }
   return best;
+}
+
+std::vector<LoadBias> possible_biases(const Layout& layout, RuntimeAddress begin,
+                                      uint64_t file_offset) {
+  std::vector<LoadBias> biases;
+  for (const Segment& segment : layout.segments) {
+    const bool is_shown =
+        segment.file_bytes != 0 && mapped_range(segment, kSmallestPage_bytes).holds(file_offset);
+    const LoadBias bias = bias_for(segment, begin, file_offset);
+    if (is_shown && bias.value % kSmallestPage_bytes == 0) biases.push_back(bias);
+  }
+  return biases;
+}
+
+const Segment* segment_of_code(const Layout& layout, LoadBias bias, RuntimeAddress begin,
+                               uint64_t size_bytes) {
+  const uint64_t mask = possible_page_bytes(layout, begin.value, size_bytes, 0) - 1;
+  const auto holds = [&](const Segment& segment) {
+    const uint64_t first = to_runtime(segment.vaddr, bias).value;
+    const uint64_t end = (first + segment.file_bytes + mask) & ~mask;
+    const bool is_inside = (first & ~mask) <= begin.value && begin.value < end;
+    return segment.is_executable && is_inside && size_bytes <= end - begin.value;
+  };
+  const auto found = std::ranges::find_if(layout.segments, holds);
+  return found == layout.segments.end() ? nullptr : &*found;
 }
 
 }  // namespace sentry_prof::elf

@@ -33,7 +33,7 @@ inline constexpr uint32_t kLastRawEntry = static_cast<uint32_t>(RawEntry::ClockS
 
 // "SPRAWLOG" in memory order, and the version behind it.
 inline constexpr uint64_t kRawLogMagic = 0x474f'4c57'4152'5053;
-inline constexpr uint32_t kRawLogVersion = 4;
+inline constexpr uint32_t kRawLogVersion = 5;
 // Files are kept in blocks of this size, each once.
 inline constexpr uint64_t kRawBlockBytes = 4096;
 

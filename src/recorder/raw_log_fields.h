@@ -68,7 +68,7 @@ void describe(Fields& f, std::vector<Item>& items) {
 template <typename Fields>
 void describe(Fields& f, target::ProcessSnapshot& s) {
   f(s.pid), f(s.name), describe(f, s.threads), describe(f, s.mappings);
-  f(s.taken_at_ns);
+  describe(f, s.data_below_code), f(s.taken_at_ns);
 }
 
 template <typename Fields>

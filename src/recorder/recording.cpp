@@ -46,6 +46,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       images_(images),
       finisher_(finisher),
       code_in_memory_(options_.read_memory),
+      copied_code_(options_.read_memory),
       unwinder_(native_arch(), unwind::kDefaultRuleCache_bytes,
                 options_.read_memory ? &code_in_memory_ : nullptr),
       completion_(unwinder_, options_.read_memory),
@@ -114,6 +115,10 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   }
   execs_.erase(sample.pid);
   if (ends_for_want_of_image(walked.walk) && reread_maps(sample.pid, time_ns)) {
+    walked = walk(time_ns, sample, modules);
+  }
+  while (!process.possible_code.modules().empty() &&
+         find_copied_code(process, walked.walk, time_ns)) {
     walked = walk(time_ns, sample, modules);
   }
   const unwind::Walk& stack = walked.walk;
@@ -209,6 +214,22 @@ bool Recording::ends_for_want_of_image(const unwind::Walk& walk) const {
          images_.is_unanswered(walk.frames.back().image);
 }
 
+// A frame in memory that turns out to be an image's code: the stack has to be walked again, by that
+// image's unwind tables.
+bool Recording::find_copied_code(const target::Process& process, const unwind::Walk& walk,
+                                 uint64_t time_ns) {
+  for (const unwind::WalkedFrame& frame : walk.frames) {
+    if (frame.image != unwind::kNoImage) continue;
+    const RuntimeAddress pc{frame.pc - (frame.pc_is_exact ? 0 : 1)};
+    const unwind::Module* const code = process.possible_code.find(pc);
+    if (code == nullptr || code->image == unwind::kNoImage) continue;
+    if (!copied_code_.is_copy({process.pid, time_ns}, *code, pc)) continue;
+    processes_.on_proven_code(process.pid, *code);
+    return true;
+  }
+  return false;
+}
+
 // Among the lost records may be those of a library that took another one's place, whose names its
 // functions would have. Once a second, as losses go on where a machine is overloaded.
 void Recording::reread_stale_maps(uint32_t pid, uint64_t time_ns) {
@@ -291,6 +312,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   if (!comm.is_exec) return;
   end_other_threads(comm.pid, comm.tid, time_ns);
   rereads_.erase(comm.pid);  // of the program before
+  copied_code_.forget(comm.pid);
   regions_.on_exec(comm.pid, time_ns);
   if (execs_.size() > kMaxExecs) execs_.clear();
   execs_.insert(comm.pid);
@@ -337,7 +359,10 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   end_thread(exit.tid, time_ns);
   execs_.erase(exit.tid);
-  if (exit.tid == exit.pid) rereads_.erase(exit.pid);
+  if (exit.tid == exit.pid) {
+    rereads_.erase(exit.pid);
+    copied_code_.forget(exit.pid);
+  }
   processes_.on_exit(exit.pid, exit.tid);
   // Other threads may live longer than the main one.
   if (!processes_.process(exit.pid).has_exited) return;

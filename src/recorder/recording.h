@@ -6,6 +6,7 @@
 #include "recorder/anonymous_regions.h"
 #include "recorder/chunk_finisher.h"
 #include "recorder/code_in_memory.h"
+#include "recorder/copied_code.h"
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
 #include "recorder/left_stacks.h"
@@ -39,8 +40,8 @@ struct RecordingOptions {
   std::string main_executable;  // path; empty for a command that has yet to exec
   // Reads a process's maps again, where its map records may have been lost. May be empty.
   std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
-  // Reads the rest of stacks that are deeper than their copies, and code that no file holds. May be
-  // empty.
+  // Reads the rest of stacks that are deeper than their copies, code that no file holds, and what
+  // may be a copy of a file's. May be empty.
   ReadMemory read_memory;
   // Finds what names a process's JIT code. May be empty.
   FindJitMap find_jit_map;
@@ -121,6 +122,7 @@ class Recording final : public sampling::EventSink {
   void count(const SampleWalk& walked);
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk) const;
   bool ends_for_want_of_image(const unwind::Walk& walk) const;
+  bool find_copied_code(const target::Process& process, const unwind::Walk& walk, uint64_t time_ns);
   void reread_stale_maps(uint32_t pid, uint64_t time_ns);
   bool reread_maps(uint32_t pid, uint64_t time_ns);
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
@@ -152,6 +154,7 @@ class Recording final : public sampling::EventSink {
   target::ImageStore& images_;
   ChunkFinisher& finisher_;
   CodeInMemory code_in_memory_;
+  CopiedCode copied_code_;
   unwind::Unwinder unwinder_;
   unwind::WalkMemories memories_;
   StackCompletion completion_;

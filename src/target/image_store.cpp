@@ -95,6 +95,33 @@ unwind::Module ImageStore::module_for(const MappingFacts& mapping) {
   return module;
 }
 
+std::optional<unwind::Module> ImageStore::possible_code(RuntimeAddress begin, RuntimeAddress end,
+                                                        const unwind::Module& beside) const {
+  const auto found = images_.find(beside.image);
+  if (found == images_.end() || begin >= end) return std::nullopt;
+  const LoadedImage& image = *found->second;
+  const elf::Segment* const segment =
+      elf::segment_of_code(image.layout(), beside.bias, begin, end.value - begin.value);
+  if (segment == nullptr) return std::nullopt;
+  const RuntimeAddress first = to_runtime(segment->vaddr, beside.bias);
+  const RuntimeAddress last{first.value + segment->file_bytes};
+  return unwind::Module{
+      std::max(begin, first), std::min(end, last), beside.bias, beside.image, &image, &image};
+}
+
+std::optional<unwind::Module> ImageStore::possible_code(RuntimeAddress begin, RuntimeAddress end,
+                                                        const MappingFacts& data_below) {
+  if (kind_of_mapping(data_below.path) != MappingKind::File) return std::nullopt;
+  const auto found = images_.find(look_up(data_below).image);
+  if (found == images_.end()) return std::nullopt;
+  for (const LoadBias bias :
+       elf::possible_biases(found->second->layout(), data_below.begin, data_below.file_offset)) {
+    const unwind::Module beside{data_below.begin, begin, bias, found->first, nullptr};
+    if (auto possible = possible_code(begin, end, beside)) return possible;
+  }
+  return std::nullopt;
+}
+
 bool ImageStore::is_unanswered(unwind::ImageId id) const {
   const auto found = images_.find(id);
   if (found == images_.end()) return false;

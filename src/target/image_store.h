@@ -154,6 +154,16 @@ class ImageStore {
   // and with image == kNoImage for anonymous memory, or an image that is known by name only.
   unwind::Module module_for(const MappingFacts& mapping);
 
+  // What memory without an image may be a copy of, if it lies beside or over a module of the
+  // process: none unless all of it is where that module's image has an executable segment. Code
+  // that was compiled beside a library never is. Without the rest of its last page, which the file
+  // says nothing of.
+  std::optional<unwind::Module> possible_code(RuntimeAddress begin, RuntimeAddress end,
+                                              const unwind::Module& beside) const;
+  // The same, where data of a file lies below it. Opens the file as module_for() does.
+  std::optional<unwind::Module> possible_code(RuntimeAddress begin, RuntimeAddress end,
+                                              const MappingFacts& data_below);
+
   std::shared_ptr<const LoadedImage> image(unwind::ImageId id) const;  // null if unknown
 
   // Closes images, so that a session of months holds no more than one of minutes: of those that are

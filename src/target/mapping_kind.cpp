@@ -2,12 +2,15 @@
 
 namespace sentry_prof::target {
 
+bool is_device_path(std::string_view path) {
+  return path.starts_with("/dev/") && !path.starts_with("/dev/shm/");
+}
+
 MappingKind kind_of_mapping(std::string_view path) {
   if (path == kVdsoPath) return MappingKind::Vdso;
   if (!path.starts_with('/') || path.starts_with("//anon")) return MappingKind::Anonymous;
   if (path.starts_with("/memfd:")) return MappingKind::MemoryFd;
-  // Opening a device may have effects. /dev/shm holds files like any other.
-  if (path.starts_with("/dev/") && !path.starts_with("/dev/shm/")) return MappingKind::Anonymous;
+  if (is_device_path(path)) return MappingKind::Anonymous;
   // Names that the kernel makes up for shared anonymous memory.
   if (path.starts_with("/SYSV") || path.starts_with("/anon_hugepage")) {
     return MappingKind::Anonymous;

@@ -10,6 +10,9 @@ inline constexpr std::string_view kDeletedSuffix = " (deleted)";
 
 inline constexpr std::string_view kVdsoPath = "[vdso]";
 
+// Opening a device, or reading its memory, may have effects. /dev/shm holds files like any other.
+bool is_device_path(std::string_view path);
+
 enum class MappingKind {
   File,      // a path that may be opened
   MemoryFd,  // "/memfd:NAME": an ELF file or JIT code, can be opened by map_files only

@@ -1,7 +1,9 @@
 // The text of /proc/PID/maps. Source: proc_pid_maps(5), show_map_vma() in fs/proc/task_mmu.c.
+#include "target/mapping_kind.h"
 #include "target/proc.h"
 
 #include <charconv>
+#include <utility>
 
 namespace sentry_prof::target {
 
@@ -38,9 +40,28 @@ std::string without_escapes(std::string_view path) {
   }
 }
 
-// "55d0c0a00000-55d0c0a28000 r-xp 00001000 fe:00 123456      /usr/bin/cat"; the path may be
-// missing.
-bool parse_line(std::string_view line, MappingFacts& mapping, bool& is_executable) {
+struct Line {
+  MappingFacts mapping;   // without its path
+  std::string_view path;  // escaped; may be missing
+  bool is_executable = false;
+
+  uint64_t end() const { return mapping.begin.value + mapping.size_bytes; }
+  bool is_of_file() const { return kind_of_mapping(path) == MappingKind::File; }
+  bool is_of_same_file(const Line& other) const {
+    return mapping.device_major == other.mapping.device_major &&
+           mapping.device_minor == other.mapping.device_minor &&
+           mapping.inode == other.mapping.inode && path == other.path;
+  }
+  MappingFacts with_path() const {
+    MappingFacts facts = mapping;
+    facts.path = without_escapes(path);
+    return facts;
+  }
+};
+
+// "55d0c0a00000-55d0c0a28000 r-xp 00001000 fe:00 123456      /usr/bin/cat"
+bool parse_line(std::string_view line, Line& result) {
+  MappingFacts& mapping = result.mapping;
   uint64_t begin = 0;
   uint64_t end = 0;
   std::string_view permissions;
@@ -62,27 +83,50 @@ bool parse_line(std::string_view line, MappingFacts& mapping, bool& is_executabl
 
   mapping.begin = {begin};
   mapping.size_bytes = end - begin;
-  is_executable = permissions[2] == 'x';
-  if (is_executable && path != line.npos) mapping.path = without_escapes(line.substr(path));
+  result.is_executable = permissions[2] == 'x';
+  if (path != line.npos) result.path = line.substr(path);
   return true;
+}
+
+template <typename Use>
+void for_each_line(std::string_view text, uint32_t pid, Use use) {
+  while (!text.empty()) {
+    const size_t line_end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, line_end);
+    text.remove_prefix(std::min(line_end + 1, text.size()));
+    if (line.empty()) continue;
+    Line parsed;
+    parsed.mapping.pid = pid;
+    if (parse_line(line, parsed)) use(parsed);
+  }
+}
+
+// Whether `middle` is code without a file in the place of what the file around it had there.
+bool has_code_instead(const Line& below, const Line& middle, const Line& above) {
+  const bool are_around = below.end() == middle.mapping.begin.value &&
+                          middle.end() == above.mapping.begin.value && below.is_of_file() &&
+                          below.is_of_same_file(above);
+  return are_around && middle.is_executable && !middle.is_of_file() && !is_device_path(middle.path);
 }
 
 }  // namespace
 
 std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid) {
   std::vector<MappingFacts> mappings;
-  while (!text.empty()) {
-    const size_t line_end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, line_end);
-    text.remove_prefix(std::min(line_end + 1, text.size()));
-    if (line.empty()) continue;
-    MappingFacts mapping;
-    mapping.pid = pid;
-    bool is_executable = false;
-    if (parse_line(line, mapping, is_executable) && is_executable) {
-      mappings.push_back(std::move(mapping));
-    }
-  }
+  for_each_line(text, pid, [&](const Line& line) {
+    if (line.is_executable) mappings.push_back(line.with_path());
+  });
+  return mappings;
+}
+
+std::vector<MappingFacts> parse_data_below_code(std::string_view text, uint32_t pid) {
+  std::vector<MappingFacts> mappings;
+  Line below, middle;
+  for_each_line(text, pid, [&](const Line& above) {
+    const bool are_data = !below.is_executable && !above.is_executable;
+    if (are_data && has_code_instead(below, middle, above)) mappings.push_back(below.with_path());
+    below = std::exchange(middle, above);
+  });
   return mappings;
 }
 

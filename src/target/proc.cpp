@@ -177,6 +177,7 @@ Result<ProcessSnapshot> read_process(int pid) {
     return fail(ErrorCode::Gone, fmt::format("process {} has ended: it has no mappings", pid));
   }
   snapshot.mappings = parse_maps(*maps, snapshot.pid);
+  snapshot.data_below_code = parse_data_below_code(*maps, snapshot.pid);
   snapshot.name = read_name(proc_path(pid, "comm"));
   snapshot.threads = read_names(pid, *threads);
   return snapshot;

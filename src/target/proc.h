@@ -12,6 +12,10 @@ namespace sentry_prof::target {
 // Pure: the executable mappings in the text of /proc/PID/maps. Unparsable lines are skipped.
 std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid);
 
+// Pure: data of files that lies directly below executable memory without a file, above which the
+// same file goes on with data: all of its code was replaced.
+std::vector<MappingFacts> parse_data_below_code(std::string_view text, uint32_t pid);
+
 // Whether /proc is there and numbers processes as we do. Else nothing is known of any, or what is
 // known is another's: chroots without it, pid namespaces with their parent's.
 Result<void> check_proc();

@@ -1,5 +1,7 @@
 #include "target/process_table.h"
 
+#include "target/mapping_kind.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -14,6 +16,10 @@ unwind::ModuleMap images_only(const unwind::ModuleMap& modules) {
     if (module.image != unwind::kNoImage) result.insert(module);
   }
   return result;
+}
+
+unwind::Module nothing_at(const unwind::Module& place) {
+  return {place.begin, place.end, {}, unwind::kNoImage, nullptr};
 }
 
 // The first use that is not of the oldest eighth of the entries.
@@ -120,7 +126,15 @@ void ProcessTable::on_snapshot(const ProcessSnapshot& snapshot) {
   for (const auto& [tid, name] : snapshot.threads) {
     living_thread(snapshot.pid, tid).state.name = name;
   }
-  for (const MappingFacts& mapping : snapshot.mappings) insert(entry.process, mapping);
+  // What lies on both sides of memory without a file says what that may be.
+  for (const bool is_anonymous : {false, true}) {
+    for (const MappingFacts& mapping : snapshot.mappings) {
+      const bool is_of_turn =
+          (kind_of_mapping(mapping.path) == MappingKind::Anonymous) == is_anonymous;
+      if (is_of_turn) insert(entry.process, mapping);
+    }
+  }
+  for (const MappingFacts& data : snapshot.data_below_code) note_code_above(entry.process, data);
 }
 
 void ProcessTable::on_map(uint64_t time_ns, const MappingFacts& mapping) {
@@ -131,13 +145,59 @@ void ProcessTable::on_map(uint64_t time_ns, const MappingFacts& mapping) {
 
 void ProcessTable::insert(Process& process, const MappingFacts& mapping) {
   const size_t before = process.modules.modules().size();
-  process.modules.insert(images_.module_for(mapping));
+  const unwind::Module module = images_.module_for(mapping);
+  if (!is_device_path(mapping.path)) note_possible_code(process, module);
+  process.modules.insert(module);
   kept_modules_ += process.modules.modules().size() - before;
   if (process.modules.modules().size() <= kMaxModules && kept_modules_ <= kMaxKeptModules) return;
   ++forgotten_;
   set_modules(process, images_only(process.modules));
   const bool are_still_many = process.modules.modules().size() > kMaxModules / 2;
   if (are_still_many || kept_modules_ > kMaxKeptModules) set_modules(process, {});
+}
+
+// Before `module` takes the place of what was there: copies are made over the code, in several
+// steps of which each has a record.
+void ProcessTable::note_possible_code(Process& process, const unwind::Module& module) {
+  unwind::ModuleMap& known = process.possible_code;
+  const bool is_nothing = module.image == unwind::kNoImage;
+  const auto possible = is_nothing ? possible_code(process, module) : std::nullopt;
+  const auto is_replaced = [&](const unwind::Module& code) {
+    return code.begin < module.end && module.begin < code.end;
+  };
+  if (std::ranges::any_of(known.modules(), is_replaced)) known.insert(nothing_at(module));
+  if (possible) known.insert(*possible);
+  if (known.modules().size() > kMaxPossibleCode) known.clear();
+}
+
+std::optional<unwind::Module> ProcessTable::possible_code(const Process& process,
+                                                          const unwind::Module& module) const {
+  for (const unwind::ModuleMap* map : {&process.possible_code, &process.modules}) {
+    const auto& others = map->modules();
+    auto beside = std::ranges::lower_bound(others, module.begin, {}, &unwind::Module::end);
+    for (; beside != others.end() && beside->begin <= module.end; ++beside) {
+      if (auto possible = images_.possible_code(module.begin, module.end, *beside)) return possible;
+    }
+  }
+  return std::nullopt;
+}
+
+// No module is left of a library all of whose code was replaced.
+void ProcessTable::note_code_above(Process& process, const MappingFacts& data) {
+  const unwind::Module* const module = process.modules.find({data.begin.value + data.size_bytes});
+  if (module == nullptr || module->image != unwind::kNoImage) return;
+  const auto possible = images_.possible_code(module->begin, module->end, data);
+  const bool has_room = process.possible_code.modules().size() < kMaxPossibleCode;
+  if (possible && has_room) process.possible_code.insert(*possible);
+}
+
+void ProcessTable::on_proven_code(uint32_t pid, const unwind::Module& code) {
+  Process& process = process_entry(pid).process;
+  const unwind::Module module = code;
+  const size_t before = process.modules.modules().size();
+  process.modules.insert(module);
+  kept_modules_ += process.modules.modules().size() - before;
+  process.possible_code.insert(nothing_at(module));
 }
 
 void ProcessTable::set_modules(Process& process, unwind::ModuleMap modules) {
@@ -155,6 +215,7 @@ void ProcessTable::on_comm(uint32_t pid, uint32_t tid, std::string_view name, bo
   if (tid == pid) entry.process.name = name;
   if (!is_exec) return;
   set_modules(entry.process, {});
+  entry.process.possible_code.clear();
   entry.process.modules_known_at_ns = time_ns;
   end_other_threads(entry, tid);
 }
@@ -189,6 +250,7 @@ void ProcessTable::on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint
 
 void ProcessTable::copy_modules(const Process& parent, Process& child) {
   child.modules_known_at_ns = parent.modules_known_at_ns;
+  child.possible_code = parent.possible_code;
   const size_t room = kMaxKeptModules - std::min(kMaxKeptModules, kept_modules_);
   if (parent.modules.modules().size() <= room) return set_modules(child, parent.modules);
   ++forgotten_;
@@ -268,8 +330,8 @@ std::vector<uint32_t> ProcessTable::living_processes() const {
 std::unordered_set<unwind::ImageId> ProcessTable::mapped_images() const {
   std::unordered_set<unwind::ImageId> images;
   for (const auto& [pid, entry] : processes_) {
-    for (const unwind::Module& module : entry.process.modules.modules()) {
-      images.insert(module.image);
+    for (const unwind::ModuleMap* map : {&entry.process.modules, &entry.process.possible_code}) {
+      for (const unwind::Module& module : map->modules()) images.insert(module.image);
     }
   }
   return images;

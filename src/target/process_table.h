@@ -18,6 +18,10 @@ struct Process {
   uint32_t pid = 0;
   std::string name;  // comm of the main thread
   unwind::ModuleMap modules;
+  // What memory without an image is, or part of it, if it proves to be a copy of an image's code:
+  // programs copy their own, in its place, to have it in huge pages. Then it is still the image's,
+  // unwind tables, names and all. Only its bytes can tell.
+  unwind::ModuleMap possible_code;
   // When these were last known to be all that it has, by a snapshot or an exec, be it its parent's;
   // since then it is what records told. 0: never.
   uint64_t modules_known_at_ns = 0;
@@ -37,6 +41,7 @@ struct ProcessSnapshot {
   std::string name;
   std::vector<std::pair<uint32_t, std::string>> threads;  // tid, comm
   std::vector<MappingFacts> mappings;                     // executable ones
+  std::vector<MappingFacts> data_below_code;              // parse_data_below_code()
   uint64_t taken_at_ns = 0;  // CLOCK_MONOTONIC before reading: older map events are skipped
 };
 
@@ -53,6 +58,9 @@ class ProcessTable {
   // Executable mappings of a process: browsers and JITs have some hundreds, .NET thousands. Records
   // tell of no munmap, so that more may pile up; mappings without an image are then forgotten.
   static constexpr size_t kMaxModules = 16'384;
+  // Of a process, which has one or two for each library whose code it copies (what takes a copy's
+  // place counts as well). With more all are forgotten.
+  static constexpr size_t kMaxPossibleCode = 128;
   // Of all processes, also such as never ended that we know of: 48 MiB. A process that would need
   // more than is left has to do without mappings that have no image, or without any.
   static constexpr size_t kMaxKeptModules = 1'000'000;
@@ -73,6 +81,9 @@ class ProcessTable {
   void on_exit(uint32_t pid, uint32_t tid);
   // As if records had told of the ends of all its threads.
   void on_process_gone(uint32_t pid);
+
+  // One of the process's possible_code was proven: it is a module like any other from now on.
+  void on_proven_code(uint32_t pid, const unwind::Module& code);
 
   // Unknown pids and tids are created empty: their records were lost, or come later.
   // The references hold until an event of the process or thread, or a thousand others are asked
@@ -123,6 +134,10 @@ class ProcessTable {
   void end_process(ProcessEntry& entry);
   void end_other_threads(ProcessEntry& entry, uint32_t survivor_tid);
   void insert(Process& process, const MappingFacts& mapping);
+  void note_possible_code(Process& process, const unwind::Module& module);
+  void note_code_above(Process& process, const MappingFacts& data);
+  std::optional<unwind::Module> possible_code(const Process& process,
+                                              const unwind::Module& module) const;
   void copy_modules(const Process& parent, Process& child);
   void set_modules(Process& process, unwind::ModuleMap modules);
   void forget_unused_processes();

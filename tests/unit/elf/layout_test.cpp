@@ -356,3 +356,43 @@ TEST_CASE("architecture_name speaks as Sentry does") {
   CHECK(name(EM_MIPS, 0x4000) == "mips64");
   CHECK(name(EM_RISCV).empty());
 }
+
+namespace {
+
+// As lld lays out: offsets follow each other, addresses are a page apart.
+Layout with_pages_between(uint16_t machine) {
+  return loaded_as({{.file_offset = 0, .vaddr = 0, .file_bytes = 0x5e0, .memory_bytes = 0x5e0},
+                    {.flags = PF_R | PF_X,
+                     .file_offset = 0x5e0,
+                     .vaddr = 0x15e0,
+                     .file_bytes = 0x2400,
+                     .memory_bytes = 0x2400}},
+                   {.machine = machine});
+}
+
+}  // namespace
+
+TEST_CASE("segment_of_code takes the pages that the loader gives to an executable segment") {
+  const Layout layout = with_pages_between(EM_X86_64);
+  const auto is_code = [](const Layout& of, uint64_t begin, uint64_t end) {
+    const Segment* const segment = segment_of_code(of, {kBase}, {kBase + begin}, end - begin);
+    return segment != nullptr && segment->is_executable;
+  };
+  CHECK(is_code(layout, 0x1000, 0x4000));
+  CHECK(is_code(layout, 0x2000, 0x3000));
+  CHECK_FALSE(is_code(layout, 0x0000, 0x1000));
+  CHECK_FALSE(is_code(layout, 0x0000, 0x2000));
+  CHECK_FALSE(is_code(layout, 0x3000, 0x5000));
+  CHECK_FALSE(is_code(layout, 0x4000, 0x5000));
+  CHECK_FALSE(is_code(layout, 0x2000, UINT64_MAX));
+  CHECK_FALSE(is_code(layout, 0x0000, 0x10000));
+  CHECK(is_code(with_pages_between(EM_AARCH64), 0x0000, 0x10000));
+}
+
+TEST_CASE("possible_biases has one for each segment that a page of the file is of") {
+  const Layout layout = with_pages_between(EM_X86_64);
+  CHECK(possible_biases(layout, {kBase}, 0) == std::vector<LoadBias>{{kBase}, {kBase - 0x1000}});
+  CHECK(possible_biases(layout, {kBase + 0x2000}, 0x1000) == std::vector<LoadBias>{{kBase}});
+  CHECK(possible_biases(layout, {kBase}, 0x9000).empty());
+  CHECK(possible_biases(layout, {kBase + 0x800}, 0).empty());
+}

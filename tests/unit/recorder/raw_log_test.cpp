@@ -56,6 +56,7 @@ Result<target::ProcessSnapshot> a_snapshot() {
   snapshot.name = "app";
   snapshot.threads = {{42, "app"}, {43, "worker"}};
   snapshot.mappings = {a_mapping()};
+  snapshot.data_below_code = {a_mapping(), a_mapping()};
   snapshot.taken_at_ns = 1'100;
   return snapshot;
 }
@@ -137,6 +138,7 @@ TEST_CASE("A raw log comes back as it was written") {
   REQUIRE(snapshot->mappings.size() == 1);
   CHECK(raw_question_key(RawQuestion::Open, snapshot->mappings[0]) ==
         raw_question_key(RawQuestion::Open, a_mapping()));
+  CHECK(snapshot->data_below_code.size() == 2);
   CHECK(snapshot->taken_at_ns == 1'100);
 
   CHECK(log->steps[1].kind == RawEntry::Record);

@@ -32,15 +32,19 @@ constexpr uint64_t kCopiedRecords = unwind::kFramesInCommon + 1;
 // PERF_REG_X86_BP, SP, IP.
 constexpr uint64_t kRegisterMask = (1 << 6) | (1 << 7) | (1 << 8);
 
-class NothingToOpen final : public target::ImageOpener {
+// Nothing to open but what a test puts there.
+class FewFiles final : public target::ImageOpener {
  public:
-  Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts&) override {
-    return fail(code, "no files here");
+  Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts& mapping) override {
+    const auto found = files.find(mapping.path);
+    if (found == files.end()) return fail(code, "no such file here");
+    return std::make_shared<MemoryByteSource>(found->second);
   }
   Result<std::shared_ptr<const ByteSource>> open_by_path(const target::MappingFacts& m) override {
     return open(m);
   }
-  ErrorCode code = ErrorCode::NotFound;
+  ErrorCode code = ErrorCode::NotFound;  // of all else
+  std::map<std::string, std::vector<std::byte>> files;
 };
 
 class KeepingSink final : public ChunkSink {
@@ -230,7 +234,7 @@ struct RecordingFixture {
     return figures;
   }
 
-  NothingToOpen opener;
+  FewFiles opener;
   target::ImageStore images{opener};
   target::ProcessTable processes{images};
   KeepingSink sink;

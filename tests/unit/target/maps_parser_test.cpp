@@ -84,3 +84,37 @@ TEST_CASE("The name of a mapping says whether there is a file to open") {
     CHECK(kind_of_mapping(path) == MappingKind::Anonymous);
   }
 }
+
+TEST_CASE("parse_data_below_code finds data of files all of whose code was replaced") {
+  const auto data = target::parse_data_below_code(
+      "1000-2000 r--p 00000000 fe:01 5                     /usr/lib/libx y.so\n"
+      "2000-4000 r-xp 00000000 00:00 0 \n"
+      "4000-5000 r--p 00003000 fe:01 5                     /usr/lib/libx y.so\n",
+      42);
+  REQUIRE(data.size() == 1);
+  CHECK(data[0].pid == 42);
+  CHECK(data[0].begin == RuntimeAddress{0x1000});
+  CHECK(data[0].size_bytes == 0x1000);
+  CHECK(data[0].inode == 5);
+  CHECK(data[0].path == "/usr/lib/libx y.so");
+}
+
+TEST_CASE("parse_data_below_code leaves out what is otherwise beside code without a file") {
+  const auto count = [](std::string_view below, std::string_view middle, std::string_view above) {
+    std::string text;
+    for (const std::string_view line : {below, middle, above}) text.append(line).append("\n");
+    return target::parse_data_below_code(text, 1).size();
+  };
+  constexpr std::string_view kBelow = "1000-2000 r--p 0 0:1 5    /lib/x.so";
+  constexpr std::string_view kCode = "2000-4000 r-xp 0 0:0 0 ";
+  constexpr std::string_view kAbove = "4000-5000 rw-p 3000 0:1 5    /lib/x.so";
+  CHECK(count(kBelow, kCode, kAbove) == 1);
+  CHECK(count(kBelow, kCode, "4000-5000 rw-p 3000 0:1 6    /lib/x.so") == 0);
+  CHECK(count(kBelow, kCode, "5000-6000 rw-p 3000 0:1 5    /lib/x.so") == 0);
+  CHECK(count("1000-1800 r--p 0 0:1 5    /lib/x.so", kCode, kAbove) == 0);
+  CHECK(count(kBelow, "2000-4000 rw-p 0 0:0 0 ", kAbove) == 0);
+  CHECK(count(kBelow, "2000-4000 r-xp 0 0:1 5    /lib/x.so", kAbove) == 0);
+  CHECK(count(kBelow, "2000-4000 r-xp 0 0:6 9    /dev/gpu", kAbove) == 0);
+  CHECK(count("1000-2000 r-xp 0 0:1 5    /lib/x.so", kCode, kAbove) == 0);  // a module tells
+  CHECK(count("1000-2000 r--p 0 0:0 0 ", kCode, "4000-5000 r--p 0 0:0 0 ") == 0);
+}

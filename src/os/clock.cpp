@@ -5,7 +5,9 @@
 #include "os/time_namespace.h"
 
 #include <charconv>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include <sys/resource.h>
 #include <time.h>
@@ -26,10 +28,23 @@ double seconds_of(const timeval& time) {
 
 }  // namespace
 
+namespace {
+
+// The file tells of the namespace that children will be in, which may be another one (unshare
+// without --fork).
+int64_t own_monotonic_offset_ns() {
+  std::error_code error;
+  const auto own = std::filesystem::read_symlink("/proc/self/ns/time", error);
+  const auto of_children = std::filesystem::read_symlink("/proc/self/ns/time_for_children", error);
+  if (error || own != of_children) return 0;
+  return monotonic_offset_ns(read_small_file("/proc/self/timens_offsets").value_or(""));
+}
+
+}  // namespace
+
 uint64_t monotonic_ns() {
   // Linux 5.6 and newer have the file. A process that runs stays in its namespace.
-  static const int64_t offset_ns =
-      monotonic_offset_ns(read_small_file("/proc/self/timens_offsets").value_or(""));
+  static const int64_t offset_ns = own_monotonic_offset_ns();
   return read_clock_ns(CLOCK_MONOTONIC) - static_cast<uint64_t>(offset_ns);
 }
 

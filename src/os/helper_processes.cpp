@@ -317,18 +317,22 @@ std::optional<HelperProcesses::Answered> HelperProcesses::ask_found(
   return std::nullopt;
 }
 
-// The first that is idle, or soon will be.
+bool HelperProcesses::is_free(const Helper& helper) const {
+  return helper.state == State::Idle && (is_starter() || !helper.is_awaited_by_starter);
+}
+
+// The first that is free, or soon will be.
 HelperProcesses::Helper* HelperProcesses::wait_for_any(Lock& lock, uint64_t begin_ns) {
   for (;;) {
     take_late_answers();
     const uint64_t now_ns = monotonic_ns();
     const auto found = std::ranges::find_if(helpers_, [&](const Helper& helper) {
-      return helper.state == State::Idle ||
-             (helper.state == State::Busy &&
-              now_ns < std::min(begin_ns, helper.asked_ns) + kUsualWait_ns);
+      const bool answers_others = helper.state == State::Busy || helper.state == State::Idle;
+      return is_free(helper) ||
+             (answers_others && now_ns < std::min(begin_ns, helper.asked_ns) + kUsualWait_ns);
     });
     if (found == helpers_.end()) return nullptr;
-    if (found->state == State::Idle) return &*found;
+    if (is_free(*found)) return &*found;
     wait_for_turn(lock, *found, std::min(begin_ns, found->asked_ns) + kUsualWait_ns);
   }
 }

@@ -88,6 +88,8 @@ class HelperProcesses {
 
   // Whether ask() would ask it at once, as things are. Any thread.
   bool is_askable(size_t helper, uint64_t subject);
+  // Whether this is the thread that called start().
+  bool is_starter() const { return std::this_thread::get_id() == starter_; }
   // And with it all that it remembered; another number takes its place. Any thread.
   bool has_ended(size_t helper) const;
 
@@ -110,7 +112,6 @@ class HelperProcesses {
   using Lock = std::unique_lock<std::mutex>;
 
   explicit HelperProcesses(Patience patience) : patience_{patience, patience} {}
-  bool is_starter() const { return std::this_thread::get_id() == starter_; }
   Patience& patience_of_caller() { return patience_[is_starter() ? 0 : 1]; }
   void take_late_answers();
   bool is_late_about(uint64_t subject) const;
@@ -118,6 +119,7 @@ class HelperProcesses {
   // Whether the helper is not busy, by `deadline_ns` at most.
   bool wait_for_turn(Lock& lock, Helper& helper, uint64_t deadline_ns);
   Helper* wait_for_any(Lock& lock, uint64_t begin_ns);
+  bool is_free(const Helper& helper) const;  // for this thread
   // `find_helper` gives one that may be asked, or null.
   std::optional<Answered> ask_found(Bytes question, uint64_t subject,
                                     const std::function<Helper*(Lock&, uint64_t)>& find_helper,

@@ -56,8 +56,10 @@ struct SampleFigures {
   uint64_t frames_left_out = 0;
   uint64_t samples_with_jit_frames = 0;  // in executable memory without an image
   uint64_t frames_without_place = 0;     // there, beyond AnonymousRegions::kMaxRegions
-  // That end for want of unwind information, in files of which nothing but the name is known.
+  // That end for want of unwind information: in files of which nothing but the name is known, and
+  // in memory that no file holds.
   uint64_t samples_ending_in_unread_files = 0;
+  uint64_t samples_ending_outside_files = 0;
   uint64_t cut_copies = 0;   // samples whose stack was deeper than its copy, completed or not
   uint64_t clock_steps = 0;  // Recording::on_clock_step()
   uint64_t unwind_ns = 0;

@@ -90,8 +90,11 @@ void Recording::keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd en
   ++figures_.walk_ends[static_cast<size_t>(end)];
   if (end == unwind::WalkEnd::NoUnwindInfo && !frames.empty()) {
     const auto image = images_.image(frames.back().image);
-    const bool is_unread = image != nullptr && image->is_known_by_name_only();
-    if (is_unread) ++figures_.samples_ending_in_unread_files;
+    if (image == nullptr) {
+      ++figures_.samples_ending_outside_files;
+    } else if (image->is_known_by_name_only()) {
+      ++figures_.samples_ending_in_unread_files;
+    }
   }
   builder_.add_sample(time_ns, chunk_thread, frames);
 }

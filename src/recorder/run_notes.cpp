@@ -193,10 +193,7 @@ std::string nameless_python(const RunFigures& figures) {
 }
 
 std::string code_not_read(const RunFigures& figures) {
-  const auto ended_early =
-      figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::NoUnwindInfo)];
-  const uint64_t outside_files = ended_early - figures.sample.samples_ending_in_unread_files;
-  const bool is_much = static_cast<double>(outside_files) >
+  const bool is_much = static_cast<double>(figures.sample.samples_ending_outside_files) >
                        kWorthTelling * static_cast<double>(figures.sample.samples);
   if (!is_much || figures.code_pages_not_read == 0) return "";
   const std::string what =
@@ -215,7 +212,8 @@ bool is_mostly(unwind::WalkEnd end, const RunFigures& figures) {
 std::string why_stacks_end_early(const RunFigures& figures) {
   if (!is_mostly(unwind::WalkEnd::NoUnwindInfo, figures)) return "-v tells why";
   if (2 * figures.sample.samples_ending_in_unread_files > figures.samples_failed()) {
-    return "most of them in files that could not be read; a note of their own tells why";
+    return "most of them in mapped files that could not be read, or are no ELF files; they are "
+           "named below";
   }
   if (2 * figures.sample.samples_with_jit_frames > figures.samples_failed()) {
     return "most of them in code that was compiled while the program ran and keeps no frame "
@@ -236,9 +234,9 @@ std::string stacks_end_early(const RunFigures& figures) {
 std::string cut_symbol_tables(const RunFigures& figures) {
   if (figures.symbol_tables_cut == 0) return "";
   return fmt::format(
-      "the symbol tables of {} image{} were too large to be read beside the others: names of "
-      "functions may be missing in the profile. Sentry adds them from debug files",
-      figures.symbol_tables_cut, figures.symbol_tables_cut == 1 ? "" : "s");
+      "{} symbol table{} too large to be read beside the others: names of functions may be missing "
+      "in the profile. Sentry adds them from debug files",
+      figures.symbol_tables_cut, figures.symbol_tables_cut == 1 ? " was" : "s were");
 }
 
 std::string cut_jit_map(const RunFigures& figures) {

@@ -75,6 +75,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "frames_joined", figures.sample.joined_frames);
   add_number(json, "frames_left_out", figures.sample.frames_left_out);
   add_number(json, "samples_ending_in_unread_files", figures.sample.samples_ending_in_unread_files);
+  add_number(json, "samples_ending_outside_files", figures.sample.samples_ending_outside_files);
   add_number(json, "samples_with_jit_frames", figures.sample.samples_with_jit_frames);
   add_number(json, "jit_frames", figures.jit.frames);
   add_number(json, "jit_frames_named", figures.jit.frames_named);

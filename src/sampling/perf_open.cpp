@@ -121,11 +121,9 @@ Result<void> probe(EventChoices& choices, bool is_sampling) {
 
 Error target_permission_error(int error_number, pid_t pid) {
   if (::geteuid() == 0) {
-    return {
-        ErrorCode::PermissionDenied,
-        fmt::format("process {} has rights that this root lacks, which a container or a service "
-                    "may take away: {}",
-                    pid, os::how_to_get(os::kCapSysPtrace))};
+    return {ErrorCode::PermissionDenied,
+            fmt::format("process {} may not be sampled by this root: {}", pid,
+                        os::how_to_get(os::kCapSysPtrace))};
   }
   const auto uid = os::effective_uid_of(pid);
   if (uid && *uid == ::geteuid()) {

@@ -17,10 +17,6 @@ constexpr uint64_t kMaxComparisons = 1 << 24;
 // nothing: Debian's libx264 has 192 KiB of other functions behind one exported label. Few functions
 // of assembly are longer than this, and those mostly have a size.
 constexpr uint64_t kLongestLabel_bytes = 4096;
-// The same of functions that are LOCAL. Those without size are of gcc's crtstuff.c, which is
-// compiled with -finhibit-size-directive. The longest is aarch64's __do_global_dtors_aux; behind
-// frame_dummy stands the program's own code. (glibc's __restore_rt is another, of 9 bytes.)
-constexpr uint64_t kLongestStartUpFunction_bytes = 80;
 
 bool holds(const elf::Section& section, uint64_t address) {
   return address >= section.address.value && address - section.address.value < section.size_bytes;
@@ -89,9 +85,8 @@ bool SymbolMatch::is_same_code(LinkAddress label, LinkAddress address) const {
 // A function that begins at the label, or before it, is the one that the label stands in.
 bool SymbolMatch::label_reaches(const Standing& label, LinkAddress address) const {
   const LinkAddress start{label.start};
-  const uint64_t longest_bytes =
-      label.is_function && label.is_local ? kLongestStartUpFunction_bytes : kLongestLabel_bytes;
-  if (address.value - start.value >= longest_bytes || !is_same_code(start, address)) return false;
+  const bool is_near = address.value - start.value < kLongestLabel_bytes;
+  if (!is_near || !is_same_code(start, address)) return false;
   return function_starts_ == nullptr || !function_starts_->has_begin_in(start, address);
 }
 

@@ -40,7 +40,7 @@ struct SymbolChoice {
 // Memory is bounded by the number of addresses. Of several symbols that hold an address, a function
 // beats a label without type, then the nearest start wins (the inner of two nested symbols), then
 // GLOBAL and WEAK over LOCAL. A symbol without size reaches up to the next symbol,
-// but no farther than 4 KiB (80 bytes, if it is a LOCAL function), only in .text (behind the last
+// but no farther than 4 KiB, only in .text (behind the last
 // label of .init stands the PLT), only to where the unwind tables say that a function begins, and
 // only where no other holds the address.
 class SymbolMatch {

@@ -8,6 +8,7 @@
 #include "symbols/symbol_match.h"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
 
 #include <elf.h>
@@ -162,6 +163,15 @@ struct Names {
   std::vector<bool> are_labels;
 };
 
+// gcc's crtstuff.c has no sizes (-finhibit-size-directive). What runs for a moment at a program's
+// start and end is not worth the names of what stands behind it: of Haskell's code, which has no
+// FDEs.
+bool is_start_up_function(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kNames{"deregister_tm_clones", "register_tm_clones",
+                                                   "__do_global_dtors_aux", "frame_dummy"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
 // What names_at() was asked, of one image.
 struct Question {
   const ByteSource& file;
@@ -183,8 +193,10 @@ Names names_of_table(const Question& asked, const ByteSource& file,
   const std::vector<std::string> shown = read_best_names(file, table->strings, choices);
   for (size_t i = 0; i < choice_of.size(); ++i) {
     if (choice_of[i] == SymbolMatch::Winners::kNone || shown[choice_of[i]].empty()) continue;
+    const bool is_label = choices[choice_of[i]].is_label;
+    if (is_label && is_start_up_function(shown[choice_of[i]])) continue;
     names.texts[i] = shown[choice_of[i]];
-    names.are_labels[i] = choices[choice_of[i]].is_label;
+    names.are_labels[i] = is_label;
   }
   return names;
 }

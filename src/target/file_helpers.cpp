@@ -60,6 +60,7 @@ std::optional<FileHelpers::Replied> FileHelpers::ask_any(FileRequest request) {
   std::optional<size_t> late;
   auto answered = processes_->ask_any(std::as_bytes(std::span(question)), place.subject, &late);
   if (!answered) {
+    ++given_up_;
     if (may_keep_file && late) owe({{*late, place.file, place.subject}});
     return std::nullopt;
   }
@@ -75,14 +76,17 @@ std::optional<FileReply> FileHelpers::ask(const Place& place, FileRequest reques
   const std::string question = to_message(std::move(request));
   const auto answer =
       processes_->ask(place.helper, std::as_bytes(std::span(question)), place.subject);
-  return answer ? reply_in(*answer) : std::nullopt;
+  if (answer) return reply_in(*answer);
+  ++given_up_;
+  return std::nullopt;
 }
 
 void FileHelpers::close(const Place& place) {
-  if (!ask_to_close({place})) owe({place});
+  if (processes_->is_starter() || !ask_to_close({place})) owe({place});
 }
 
 void FileHelpers::close_owed() {
+  if (processes_->is_starter()) return;
   const std::vector<Place> places = take_owed();
   // To close a file again does no harm: no other one has its number.
   if (!places.empty() && !ask_to_close(places)) owe(places);

@@ -7,6 +7,7 @@
 #include "target/file_requests.h"
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,8 +20,10 @@ namespace sentry_prof::target {
 
 // os::HelperProcesses that are asked with FileRequests (FileServer). A file that one of them opened
 // but told of too late, or that it could not be told to close, is closed before a later request, as
-// soon as it answers again. Who waits for whom, and when there is no answer, is said there. Any
-// thread may call; the lock of this is never held while a helper is asked.
+// soon as it answers again. The thread that called start() closes nothing itself: closing may take
+// its second (FUSE). Its files wait for requests of other threads. Who waits for whom, and when
+// there is no answer, is said there. Any thread may call; the lock of this is never held while a
+// helper is asked.
 class FileHelpers {
  public:
   // Where a file is open that is not passed on.
@@ -46,7 +49,8 @@ class FileHelpers {
   void close(const Place& place);
 
   void end() { processes_->end(); }
-  uint64_t given_up() const { return processes_->given_up(); }
+  // As HelperProcesses::given_up(), without requests to close: these lose nothing.
+  uint64_t given_up() const { return given_up_; }
 
  private:
   explicit FileHelpers(std::unique_ptr<os::HelperProcesses> processes)
@@ -58,6 +62,7 @@ class FileHelpers {
   bool ask_to_close(const std::vector<Place>& places);
 
   std::unique_ptr<os::HelperProcesses> processes_;
+  std::atomic<uint64_t> given_up_ = 0;
   std::mutex mutex_;  // of all that follows
   uint64_t next_file_ = 0;
   // To be closed, by helper; also files that were not opened in the end.

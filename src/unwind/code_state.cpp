@@ -102,17 +102,16 @@ void CodeState::follow_fp() {
 }
 
 void CodeState::sp_from_fp(int64_t bytes) {
+  if (fp_.kind != FpValue::Kind::AtSp && fp_.kind != FpValue::Kind::Original) return overwrite_sp();
   sp_is_known_ = true;
   if (fp_.kind == FpValue::Kind::AtSp) {
     if (base_ != Base::Sp) saved_at_bytes_ = INT64_MAX;
     base_ = Base::Sp;
     offset_bytes_ = fp_.offset_bytes + bytes;
-  } else if (fp_.kind == FpValue::Kind::Original) {
+  } else {
     base_ = Base::Fp;
     offset_bytes_ = bytes;
     saved_at_bytes_ = INT64_MAX;
-  } else {
-    sp_is_known_ = false;
   }
 }
 

@@ -38,8 +38,9 @@ TEST_CASE("Stacks that end in code that could not be read are told of, with what
   RunFigures figures = well_sampled(1);
   figures.sample.samples = 100;
   figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::NoUnwindInfo)] = 6;
-  CHECK(notes_of(figures).empty());
   figures.code_pages_not_read = 1;
+  CHECK(notes_of(figures).empty());  // in files' code
+  figures.sample.samples_ending_outside_files = 6;
   const bool may_ptrace = os::has_capability(os::kCapSysPtrace);
   CHECK(says(only_note_of(figures), may_ptrace ? "gone by then" : "the right to ptrace"));
   figures.sample.samples = 1000;
@@ -120,19 +121,19 @@ TEST_CASE("Stacks that end in files which could not be read are not the compiler
   CHECK(says(only_note_of(figures), "compilers write"));
   figures.sample.samples_ending_in_unread_files = 30;
   CHECK(says(only_note_of(figures), "40 % of the stacks end early"));
-  CHECK(says(only_note_of(figures), "files that could not be read"));
-  figures.code_pages_not_read = 1;  // of the files' code, or of other
+  CHECK(says(only_note_of(figures), "mapped files that could not be read"));
+  figures.code_pages_not_read = 1;  // of the files' code
+  CHECK(says(only_note_of(figures), "mapped files that could not be read"));
+  figures.sample.samples_ending_outside_files = 10;
   CHECK(notes_of(figures).size() == 2);
-  figures.sample.samples_ending_in_unread_files = 40;
-  CHECK(says(only_note_of(figures), "files that could not be read"));
 }
 
 TEST_CASE("Symbol tables that were too large to be read beside the others are told of") {
   RunFigures figures = well_sampled(1);
   figures.symbol_tables_cut = 2;
-  CHECK(says(only_note_of(figures), "tables of 2 images were too large"));
+  CHECK(says(only_note_of(figures), "2 symbol tables were too large"));
   figures.is_converted = true;
-  CHECK(says(only_note_of(figures), "tables of 2 images were too large"));
+  CHECK(says(only_note_of(figures), "2 symbol tables were too large"));
 }
 
 TEST_CASE("Samples that Sentry drops, since their threads have no other, are told of") {

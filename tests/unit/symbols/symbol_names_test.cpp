@@ -281,12 +281,13 @@ TEST_CASE("names_at asks no unwind tables about functions with a size") {
   CHECK(names_beside_fdes(file, {0x1050}, {0x1000, 0x1040}) == Names{"sized"});
 }
 
-TEST_CASE("names_at lets gcc's start-up functions reach no farther than they are long") {
+TEST_CASE("names_at names nothing by gcc's start-up functions, which have no size") {
   const auto file = with_symbols({function("frame_dummy", 0x1000, 0, STB_LOCAL),
-                                  {"label", 0x1100, 0, STT_NOTYPE, STB_LOCAL, 1},
-                                  function("assembly", 0x1200, 0)});
-  CHECK(names(file, {0x1000, 0x104f, 0x1050, 0x10ff, 0x11ff, 0x12ff}) ==
-        Names{"frame_dummy", "frame_dummy", "-", "-", "label", "assembly"});
+                                  function("hidden_assembly", 0x1100, 0, STB_LOCAL),
+                                  function("assembly", 0x1200, 0),
+                                  function("frame_dummy", 0x1300, 0x10, STB_LOCAL)});
+  CHECK(names(file, {0x1000, 0x10ff, 0x1100, 0x11ff, 0x12ff, 0x1300}) ==
+        Names{"-", "-", "hidden_assembly", "hidden_assembly", "assembly", "frame_dummy"});
 }
 
 TEST_CASE("names_at knows the code that signal handlers return to behind another label") {

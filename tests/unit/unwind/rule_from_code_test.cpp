@@ -159,6 +159,8 @@ TEST_CASE("a frame record says nothing once the stack pointer comes from elsewhe
   CHECK(is_none(Function{0xc9, 0x48, 0x89, 0xcc, 0xc3}.at(0)));        // leave; mov %rcx,%rsp; ret
   CHECK(is_none(Function{0xc9, 0x48, 0x83, 0xe4, 0xf0, 0xc3}.at(0)));  // leave; and $-16,%rsp; ret
   CHECK(Function{0x48, 0x89, 0xcc, 0xc9, 0xc3}.at(0) == saving_fp(from_fp(2), -2));
+  // mov (%rbp),%rbp; lea -8(%rbp),%rsp; ret
+  CHECK(is_none(Function{0x48, 0x8b, 0x6d, 0x00, 0x48, 0x8d, 0x65, 0xf8, 0xc3}.at(0)));
 }
 
 TEST_CASE("a stack pointer that was put on the stack comes from there") {

@@ -7,8 +7,8 @@ namespace {
 // Each of them costs a server that is down one more request a round; that so many in a row have a
 // fault of their own is rare.
 constexpr size_t kMaxFailuresInRow = 5;
-// Limits hold for categories, of which there are four: behind so many limited envelopes there is
-// hardly one that is not.
+// Limits hold for categories, of which there are four: behind so many that each learned of a limit
+// anew there is hardly one without.
 constexpr size_t kMaxLeft = 64;
 
 }  // namespace
@@ -16,8 +16,9 @@ constexpr size_t kMaxLeft = 64;
 bool SendingRound::goes_on_past(const Outcome& outcome) {
   const bool holds_for_all = !may_be_of_one(outcome);
   if (failures_in_row_ == 0 || holds_for_all) trouble_ = outcome;
-  ++left_;
-  if (holds_for_all || left_ == kMaxLeft) return false;
+  if (holds_for_all) return false;
+  const bool cost_a_request = outcome.tries > 0;  // not where a limit was known before
+  if (cost_a_request && ++left_ == kMaxLeft) return false;
   if (outcome.kind == OutcomeKind::RateLimited) return true;
   return ++failures_in_row_ < kMaxFailuresInRow;
 }

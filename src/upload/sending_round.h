@@ -28,7 +28,7 @@ class SendingRound {
 
  private:
   std::optional<Outcome> trouble_;
-  size_t left_ = 0;
+  size_t left_ = 0;  // that cost a request
   size_t failures_in_row_ = 0;
 };
 

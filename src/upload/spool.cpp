@@ -266,12 +266,12 @@ std::optional<SpooledEnvelope> Spool::take(const Entry& entry) {
   return envelope;
 }
 
-std::optional<SpooledEnvelope> Spool::offer(const Entry& entry) {
+std::optional<SpooledEnvelope> Spool::offer(const Entry& entry, const Wanted& is_wanted) {
   if (!entry.is_sound) {
     set_aside(to_text(entry.name));
   } else if (is_too_old(entry)) {
     if (drop(entry)) ++losses_.dropped_for_age;
-  } else {
+  } else if (!is_wanted || is_wanted(entry.name.categories)) {
     return take(entry);
   }
   return std::nullopt;
@@ -286,11 +286,11 @@ Result<void> Spool::rewind() {
   return {};
 }
 
-std::optional<SpooledEnvelope> Spool::take_next() {
+std::optional<SpooledEnvelope> Spool::take_next(const Wanted& is_wanted) {
   while (next_listed_ < listed_.size()) {
     const Entry& entry = listed_[next_listed_++];
     if (done_with_.contains(to_text(entry.name))) continue;
-    if (auto envelope = offer(entry)) return envelope;
+    if (auto envelope = offer(entry, is_wanted)) return envelope;
   }
   return std::nullopt;
 }

@@ -60,12 +60,15 @@ class Spool {
   // the disk refuses.
   Result<std::string> keep(std::string_view body, BodyEncoding encoding, Categories categories);
 
+  // By what its name tells.
+  using Wanted = std::function<bool(Categories)>;
+
   // Lists what is there now, for take_next(). Io if the directory cannot be read.
   Result<void> rewind();
   // The next envelope since rewind(), towards the newest, that no other process has; nothing behind
   // the last. What is too old is dropped on the way, what is damaged set aside, what cannot be
-  // opened or locked passed over: see unreadable().
-  std::optional<SpooledEnvelope> take_next();
+  // opened or locked passed over: see unreadable(). What `is_wanted` does not want is not opened.
+  std::optional<SpooledEnvelope> take_next(const Wanted& is_wanted = {});
   // The server has it, or will never take it. Where the disk refuses (that is returned) this object
   // does not offer it again.
   Result<void> remove(SpooledEnvelope envelope);
@@ -98,7 +101,7 @@ class Spool {
   Result<std::vector<Entry>> entries_ending_in(std::string_view ending) const;
   bool use_room(uint64_t bytes);
   void make_room(uint64_t bytes);
-  std::optional<SpooledEnvelope> offer(const Entry& entry);
+  std::optional<SpooledEnvelope> offer(const Entry& entry, const Wanted& is_wanted);
   bool is_too_old(const Entry& entry) const;
   bool drop(const Entry& entry);
   void set_aside(const std::string& name);

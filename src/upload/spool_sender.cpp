@@ -40,13 +40,21 @@ class Sending {
   }
 
   bool send_listed() {
-    while (auto envelope = spool_.take_next()) {
+    const auto may_be_sent = [this](Categories categories) { return !is_limited(categories); };
+    while (auto envelope = spool_.take_next(may_be_sent)) {
       const bool was_tried =
           std::find(skipped_.begin(), skipped_.end(), envelope->name) != skipped_.end();
       if (was_tried) continue;
       if (!send(std::move(*envelope))) return false;
     }
     return true;
+  }
+
+  // Then what is left for later has its reason.
+  bool is_limited(Categories categories) {
+    const auto limited = uploader_.held_back(categories);
+    if (limited) round_.goes_on_past(*limited);
+    return limited.has_value();
   }
 
   bool send(SpooledEnvelope envelope) {

@@ -33,6 +33,15 @@ uint64_t Uploader::limited_for_ns(Categories categories) const {
   return limits_.remaining_ns(categories, waiter_.now_ns());
 }
 
+std::optional<Outcome> Uploader::held_back(Categories categories) const {
+  const uint64_t limit_ns = limited_for_ns(categories);
+  if (limit_ns <= options_.longest_limit_wait_ns) return std::nullopt;
+  Outcome outcome;
+  outcome.kind = OutcomeKind::RateLimited;
+  outcome.retry_in_ns = limit_ns;
+  return outcome;
+}
+
 HttpRequest Uploader::request_for(const Envelope& envelope) const {
   HttpRequest request;
   request.url = dsn_.envelope_url();

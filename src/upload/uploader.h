@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,6 +77,9 @@ class Uploader {
   // one envelope to the next.
   Outcome send(const Envelope& envelope, Tries tries = Tries::All);
 
+  // What send() would say without a request, because a limit of these categories outlasts its
+  // patience; nothing if it would send.
+  std::optional<Outcome> held_back(Categories categories) const;
   // How long data of these categories has to wait now; 0: not at all.
   uint64_t limited_for_ns(Categories categories) const;
   const sentry::Dsn& dsn() const { return dsn_; }

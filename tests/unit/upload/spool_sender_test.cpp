@@ -171,6 +171,32 @@ TEST_CASE("A server that fails five in a row is left alone", "[spool_sender]") {
   CHECK(fixture.spool.count() == 6);
 }
 
+TEST_CASE("However many wait for a limit, what has none is sent", "[spool_sender]") {
+  Fixture fixture([](const std::string& body) { return body == "limited" ? 429 : 200; });
+  constexpr size_t kMany = 70;
+  for (size_t i = 0; i < kMany; ++i) fixture.keep("limited");
+  fixture.keep("good", Category::Transaction);
+  const SpoolRun run = fixture.send();
+  CHECK(run.accepted == 1);
+  REQUIRE(run.trouble);
+  CHECK(run.trouble->kind == OutcomeKind::RateLimited);
+  CHECK(run.trouble->retry_in_ns == 60'000'000'000);
+  CHECK(fixture.client.bodies == Bodies{"limited", "good"});
+  CHECK(fixture.spool.count() == kMany);
+}
+
+TEST_CASE("What has to wait for a limit is not read", "[spool_sender]") {
+  Fixture fixture([](const std::string&) { return 429; });
+  fixture.keep("limited");
+  const auto name =
+      fixture.spool.keep("limited, too", BodyEncoding::Identity, Category::ProfileChunk);
+  REQUIRE(name);
+  REQUIRE(::truncate((fixture.folder.path() + "/" + *name).c_str(), 1) == 0);
+  fixture.send();
+  CHECK(fixture.spool.losses().set_aside == 0);
+  CHECK(fixture.spool.count() == 2);
+}
+
 TEST_CASE("What is limited waits, what is refused goes, the rest is sent", "[spool_sender]") {
   Fixture fixture([](const std::string& body) {
     return body == "limited" ? 429 : body == "refused" ? 413 : 200;

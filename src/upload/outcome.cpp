@@ -31,7 +31,9 @@ OutcomeKind kind_of_status(int status) {
     case 421:  // misdirected request
     case 451:  // unavailable for legal reasons
       return OutcomeKind::Misconfigured;
-    case 408:  // request time-out: the server's trouble, although it has a client's number
+    // The server's trouble, although they have a client's numbers.
+    case 408:  // request time-out
+    case 425:  // too early
       return OutcomeKind::ServerFailed;
     case 413:
       return OutcomeKind::TooLarge;
@@ -59,16 +61,18 @@ bool is_page(const HttpReply& reply) {
   return begin != reply.body.npos && reply.body[begin] == '<';
 }
 
-// Relay says 400 with X-Sentry-Error, or {"detail": ...}. A page in HTML is of a proxy, or of a
-// server that was spoken to without TLS.
+// Relay says what is wrong with an envelope by X-Sentry-Error, or {"detail": ...}. Other words are
+// of what stands in front of it (a quota of the hosting, a proxy's limit of a line), or of a server
+// that was spoken to without TLS.
 bool is_in_sentrys_form(const HttpReply& reply) {
   const size_t begin = reply.body.find_first_not_of(" \t\r\n");
-  return !reply.sentry_error.empty() || (begin != reply.body.npos && reply.body[begin] == '{');
+  return !reply.sentry_error.empty() || (begin != reply.body.npos && reply.body[begin] == '{' &&
+                                         reply.body.find("\"detail\"") != reply.body.npos);
 }
 
 OutcomeKind kind_of_reply(const HttpReply& reply) {
   const OutcomeKind kind = kind_of_status(reply.status);
-  if (reply.status == 400 && !is_in_sentrys_form(reply)) return OutcomeKind::Misconfigured;
+  if (kind == OutcomeKind::Refused && !is_in_sentrys_form(reply)) return OutcomeKind::Misconfigured;
   const bool is_verdict = kind == OutcomeKind::Accepted || kind == OutcomeKind::Refused;
   if (is_verdict && is_page(reply)) return OutcomeKind::Misconfigured;
   return kind;

@@ -10,14 +10,14 @@ namespace sentry_prof::upload {
 
 enum class OutcomeKind : uint8_t {
   Accepted,       // 2xx without a page in HTML
-  Refused,        // 400 in Sentry's form, other 4xx: this envelope will never be taken
+  Refused,        // 400 or another 4xx in Sentry's form: this envelope will never be taken
   TooLarge,       // 413
   Unauthorized,   // 401, 403: wrong key, unknown or disabled project
   RateLimited,    // 429, or not sent because of a limit that holds
-  ServerFailed,   // 5xx, 408, and answers that mean nothing
+  ServerFailed,   // 5xx, 408, 425, and answers that mean nothing
   NetworkFailed,  // no answer
   TlsFailed,      // the server's certificate or its TLS was refused
-  Misconfigured,  // a redirect, 404 and the like, a 400 or a page that is not Sentry's; a CA file
+  Misconfigured,  // a redirect, 404 and the like, a 4xx or a page that is not Sentry's; a CA file
   Cancelled,      // by the user, before there was an answer
 };
 

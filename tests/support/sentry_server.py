@@ -149,7 +149,7 @@ class Connection:
     def answer(self, answer):
         self.server.is_over.wait(answer.get("delay", 0))
         status = answer["status"]
-        body = answer.get("body", "{}").encode()
+        body = answer.get("body", '{"detail":"scripted"}' if 400 <= status < 500 else "{}").encode()
         lines = [f"HTTP/1.1 {status} {REASONS.get(status, 'Something')}", f"Content-Length: {len(body)}"]
         for name, value in answer.get("headers", {}).items():
             lines += [f"{name}: {one}" for one in (value if isinstance(value, list) else [value])]

@@ -32,16 +32,31 @@ TEST_CASE("Each status has its outcome and its exit code", "[outcome]") {
       {403, OutcomeKind::Unauthorized, 3},  {404, OutcomeKind::Misconfigured, 2},
       {407, OutcomeKind::Misconfigured, 2}, {408, OutcomeKind::ServerFailed, 6},
       {405, OutcomeKind::Misconfigured, 2}, {410, OutcomeKind::Misconfigured, 2},
-      {415, OutcomeKind::Refused, 1},       {422, OutcomeKind::Refused, 1},
-      {413, OutcomeKind::TooLarge, 4},      {429, OutcomeKind::RateLimited, 5},
-      {500, OutcomeKind::ServerFailed, 6},  {503, OutcomeKind::ServerFailed, 6},
-      {101, OutcomeKind::ServerFailed, 6},  {999, OutcomeKind::ServerFailed, 6},
+      {402, OutcomeKind::Misconfigured, 2}, {499, OutcomeKind::Misconfigured, 2},
+      {425, OutcomeKind::ServerFailed, 6},  {413, OutcomeKind::TooLarge, 4},
+      {429, OutcomeKind::RateLimited, 5},   {500, OutcomeKind::ServerFailed, 6},
+      {503, OutcomeKind::ServerFailed, 6},  {101, OutcomeKind::ServerFailed, 6},
+      {999, OutcomeKind::ServerFailed, 6},
   };
   for (const Case& c : cases) {
     INFO(c.status);
     CHECK(of_status(c.status).kind == c.kind);
     CHECK(of_status(c.status).http_status == c.status);
     CHECK(exit_code(c.kind) == c.code);
+  }
+}
+
+TEST_CASE("Only in Sentry's form a 4xx is a verdict on the envelope", "[outcome]") {
+  HttpReply reply;
+  reply.sentry_error = "bad envelope";
+  for (const int status : {400, 402, 411, 414, 415, 417, 422, 423, 431, 499}) {
+    INFO(status);
+    CHECK(of_status(status, R"( {"detail":"bad envelope"})").kind == OutcomeKind::Refused);
+    reply.status = status;
+    CHECK(outcome_of(reply).kind == OutcomeKind::Refused);
+    for (const char* body : {"", "{}", R"({"message":"Payment Required"})", "Length Required"}) {
+      CHECK(of_status(status, body).kind == OutcomeKind::Misconfigured);
+    }
   }
 }
 
@@ -86,7 +101,7 @@ TEST_CASE("Each failure has its outcome and its exit code", "[outcome]") {
 }
 
 TEST_CASE("Only what may end otherwise is tried again", "[outcome]") {
-  for (const int status : {408, 429, 500, 502, 503, 504})
+  for (const int status : {408, 425, 429, 500, 502, 503, 504})
     CHECK(is_worth_retrying(of_status(status).kind));
   for (const int status : {200, 302, 400, 401, 403, 413})
     CHECK_FALSE(is_worth_retrying(of_status(status).kind));
@@ -96,8 +111,8 @@ TEST_CASE("Only what may end otherwise is tried again", "[outcome]") {
 }
 
 TEST_CASE("An envelope is done with only when the server has judged it", "[outcome]") {
-  for (const int status : {200, 413, 415}) CHECK(is_final(of_status(status).kind));
-  for (const int status : {301, 401, 403, 404, 405, 410, 429, 500})
+  for (const int status : {200, 413}) CHECK(is_final(of_status(status).kind));
+  for (const int status : {301, 401, 402, 403, 404, 405, 410, 415, 425, 429, 500})
     CHECK_FALSE(is_final(of_status(status).kind));
   CHECK(is_final(of_status(400, R"( {"detail":"bad envelope"})").kind));
   HttpReply reply;
@@ -127,8 +142,8 @@ TEST_CASE("What the server says is shown printable and short", "[outcome]") {
 
 TEST_CASE("Sentences say who, what and the next step", "[outcome]") {
   CHECK(sentence(of_status(200), "h") == "accepted by h.");
-  CHECK(sentence(of_status(400, "{bad envelope}"), "h") ==
-        "h refused it (HTTP 400: {bad envelope}).");
+  CHECK(sentence(of_status(400, R"({"detail":"bad"})"), "h") ==
+        R"(h refused it (HTTP 400: {"detail":"bad"}).)");
   CHECK(sentence(of_status(404), "h").find("h takes no envelopes at this address (HTTP 404)") == 0);
   CHECK(
       sentence(of_status(403), "h") ==

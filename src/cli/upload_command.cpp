@@ -174,7 +174,9 @@ class UploadRun {
 
   // Behind the chunks: one transaction, linked to the last of them.
   void send_transaction() {
-    if (!link_ || (is_over_ && !sender_.spool())) return;
+    if (options_.link_transaction.empty()) return;
+    if (!link_) return tell_unlinked("no chunk was accepted to link it to");
+    if (is_over_ && !sender_.spool()) return tell_unlinked("sending ended before it");
     const auto linked = sentry::link_transaction(transactions_.to_link, *link_);
     auto envelope = linked ? sentry::transaction_envelope(*linked) : tl::unexpected(linked.error());
     if (!envelope) {
@@ -187,6 +189,11 @@ class UploadRun {
     }
     send(options_.link_transaction,
          {std::move(*envelope), upload::BodyEncoding::Identity, upload::Category::Transaction});
+  }
+
+  // The exit code is that of what came before.
+  void tell_unlinked(const char* why) const {
+    complain(fmt::format("{} was not sent: {}", options_.link_transaction, why));
   }
 
   // Whether it was accepted, or is in the spool.

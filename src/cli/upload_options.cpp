@@ -76,6 +76,12 @@ Result<void> complete(UploadCommandOptions& options) {
   if (!options.transaction_file.empty() && !options.link_transaction.empty()) {
     return wrong("--transaction-file is for V1 and --link-transaction for V2: give one of them");
   }
+  if (options.files.empty() && !options.transaction_file.empty()) {
+    return wrong("--transaction-file is for the FILE of a V1 profile, and there is none");
+  }
+  if (options.files.empty() && !options.link_transaction.empty()) {
+    return wrong("--link-transaction is for the FILE of a V2 chunk, and there is none");
+  }
   if (options.is_dry_run && !options.link_transaction.empty()) {
     return wrong("--dry-run writes one envelope: leave --link-transaction out");
   }

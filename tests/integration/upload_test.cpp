@@ -294,6 +294,42 @@ TEST_CASE("A transaction of the user's is judged in its envelope", "[upload]") {
   CHECK(server.requests().size() == chunks + (is_judged ? 0 : 1));
 }
 
+TEST_CASE("A transaction that has no chunk to be linked to is told to be unsent", "[upload]") {
+  struct Case {
+    const char* script;
+    int status;
+    const char* reason;
+  };
+  const Case cases[] = {
+      {"[413]", 4, "no chunk was accepted to link it to"},
+      {"[403]", 3, "no chunk was accepted to link it to"},
+      {"[200, 403]", 3, "sending ended before it"},
+  };
+  for (const Case& one : cases) {
+    INFO(one.script);
+    const SentryServer server(one.script);
+    const TemporaryDirectory directory;
+    write_timeless_transaction(directory.file("t.json"), golden("v1"));
+    const auto result = run_sentry_prof({"upload", "--dsn", server.dsn(kKey), "--link-transaction",
+                                         "t.json", golden("v2"), golden("v2_native")},
+                                        directory);
+    INFO(result.standard_error);
+    CHECK(result.status() == one.status);
+    CHECK(contains(result.standard_error, std::string("t.json was not sent: ") + one.reason));
+  }
+}
+
+TEST_CASE("A transaction without a file of profiles is refused", "[upload]") {
+  const TemporaryDirectory directory;
+  for (const char* option : {"--link-transaction", "--transaction-file"}) {
+    const auto result = run_sentry_prof(
+        {"upload", "--dsn", "http://" + kKey + "@127.0.0.1:1/42", "--spool", "s", option, "t.json"},
+        directory);
+    CHECK(result.status() == 2);
+    CHECK(contains(result.standard_error, option));
+  }
+}
+
 TEST_CASE("Spotlight gets a copy without the key", "[upload]") {
   const SentryServer server("[200]");
   const SentryServer spotlight("[500]");

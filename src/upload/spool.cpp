@@ -24,6 +24,7 @@ namespace sentry_prof::upload {
 namespace {
 
 constexpr std::string_view kAside = ".bad";
+constexpr const char* kReadAndWrite = "Name a directory that you may read and write.";
 // Listing thousands of files for each one that is kept takes longer than keeping it. So many times,
 // what other processes kept meanwhile may pass the limits.
 constexpr uint32_t kKeepsPerListing = 100;
@@ -59,7 +60,7 @@ Result<Spool> Spool::open(const std::string& directory, SpoolLimits limits) {
   spool.directory_ = os::Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status {};
   if (!spool.directory_.is_open() || ::fstat(spool.directory_.get(), &status) != 0) {
-    return fail_with_spool(errno, directory, "Name a directory that you may read and write.");
+    return fail_with_spool(errno, directory, kReadAndWrite);
   }
   if ((status.st_mode & S_IWOTH) != 0) {
     return fail(
@@ -76,6 +77,10 @@ Result<Spool> Spool::open(const std::string& directory, SpoolLimits limits) {
                     "that one leaves there would be sent. Run this as that user, or name "
                     "another place",
                     directory, status.st_uid));
+  }
+  // Where nothing can be removed, each run would send the same again.
+  if (::faccessat(spool.directory_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    return fail_with_spool(errno, directory, kReadAndWrite);
   }
   spool.remove_leftovers();
   return spool;

@@ -52,7 +52,8 @@ class Spool {
  public:
   // Makes the directory (0700; under sudo the user's) if it is not there, not those above it.
   // PermissionDenied if all users may write to it, or if it belongs to another one but root: what
-  // they put there would be sent with our key. NotFound, Io with the path and the next step.
+  // they put there would be sent with our key; also if this process may not write to it: what is
+  // sent could not be removed. NotFound, Io with the path and the next step.
   static Result<Spool> open(const std::string& directory, SpoolLimits limits = {});
 
   // Keeps an envelope and returns its name: on disk when this returns. The oldest are dropped first

@@ -230,6 +230,28 @@ TEST_CASE("What a full disk does not take into a spool is sent all the same", "[
   CHECK(server.requests().size() == 1);
 }
 
+TEST_CASE("A spool that cannot be written to is refused before anything is sent", "[upload]") {
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_mount_namespace());
+  const SentryServer server("[503, 200]");
+  const TemporaryDirectory directory;
+  const std::vector<std::string> send = {"upload",        "--dsn", server.dsn(kKey), "--spool", "s",
+                                         "--max-retries", "0"};
+  std::vector<std::string> keep = send;
+  keep.push_back(golden("v2"));
+  CHECK(run_sentry_prof(keep, directory).status() == 6);
+  REQUIRE(files_in(directory.file("s")) == 1);
+  Command upload = sentry_prof_in(directory, send);
+  const std::string script = "mount --bind s s && mount -o remount,bind,ro s && exec \"$@\"";
+  upload.arguments.insert(upload.arguments.begin(), {"unshare", "-m", "sh", "-c", script, "sh"});
+  const auto result = without_key(run_command(upload));
+  INFO(result.standard_error);
+  CHECK(result.status() == 7);
+  CHECK(contains(result.standard_error, "cannot use the spool s: EROFS: Read-only file system"));
+  CHECK(contains(result.standard_error, "Name a directory"));
+  CHECK(server.requests().size() == 1);
+}
+
 TEST_CASE("A wait is told with the try that follows", "[upload]") {
   const SentryServer server(R"([{"status": 429, "headers": {"Retry-After": "4"}}, 200])");
   const TemporaryDirectory directory;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kMiB = 1024 * 1024;
 
-std::string say_too_large(const TooLarge& too_large, bool has_server_limit) {
+std::string say_too_large(const TooLarge& too_large, bool has_server_limit, std::string_view hint) {
   const uint64_t limit_mib = too_large.limit_bytes / kMiB;
   const std::string most = has_server_limit
                                ? fmt::format("the server takes at most {} MiB of {}", limit_mib,
@@ -24,19 +24,20 @@ std::string say_too_large(const TooLarge& too_large, bool has_server_limit) {
   const std::string size = too_large.size_bytes ? fmt::format("has {} bytes", *too_large.size_bytes)
                                                 : std::string("is larger");
   return fmt::format("the text {}; {}. It was not read{}", size, most,
-                     has_server_limit ? " (--no-size-limit judges it all the same)" : "");
+                     has_server_limit ? hint : std::string_view());
 }
 
 // The verdict on what was not read. The documents know no sizes.
-void judge_size(const TooLarge& too_large, const ValidateOptions& options, JudgedFile& file) {
+void judge_size(const TooLarge& too_large, const ValidateOptions& options, std::string_view hint,
+                JudgedFile& file) {
   if (!options.against_relay || !options.has_size_limit) {
     file.error = Error{ErrorCode::LimitExceeded,
-                       file.name + ": " + say_too_large(too_large, options.has_size_limit)};
+                       file.name + ": " + say_too_large(too_large, options.has_size_limit, hint)};
     return;
   }
   sentry::ProblemList problems(options);
   problems.add(too_large.is_envelope ? "envelope-size" : "profile-size", "", 0,
-               say_too_large(too_large, true));
+               say_too_large(too_large, true, hint));
   file.report.kind = too_large.is_envelope ? ValidatedKind::Envelope : ValidatedKind::Unknown;
   std::move(problems).finish("", file.report);
 }
@@ -44,12 +45,12 @@ void judge_size(const TooLarge& too_large, const ValidateOptions& options, Judge
 }  // namespace
 
 JudgedFile judge_input(const std::string& name, const Result<ProfileInput>& input,
-                       const ValidateCommandOptions& options) {
+                       const ValidateCommandOptions& options, std::string_view too_large_hint) {
   JudgedFile file{name, {}, {}, {}};
   if (!input) {
     file.error = input.error();
   } else if (input->too_large) {
-    judge_size(*input->too_large, options.judging(), file);
+    judge_size(*input->too_large, options.judging(), too_large_hint, file);
   } else if (formats::is_perf_data(input->text)) {
     file.error = Error{ErrorCode::Malformed,
                        name + ": is a perf.data file: sentry-prof convert makes profiles of it"};
@@ -61,7 +62,8 @@ JudgedFile judge_input(const std::string& name, const Result<ProfileInput>& inpu
 
 JudgedFile judge_file(const std::string& name, const ValidateCommandOptions& options) {
   try {
-    return judge_input(name, read_profile_input(name, !options.no_size_limit), options);
+    return judge_input(name, read_profile_input(name, !options.no_size_limit), options,
+                       kNoSizeLimitHint);
   } catch (const std::bad_alloc&) {  // of a huge file with --no-size-limit
     return {name, {}, Error{ErrorCode::Io, name + ": out of memory"}, {}};
   }

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sentry_prof::cli {
@@ -27,9 +28,13 @@ struct JudgedFile {
 // Any kind of file, any content.
 JudgedFile judge_file(const std::string& name, const ValidateCommandOptions& options);
 
-// What was read of the file of that name.
+// How `validate` judges what is larger than the server takes.
+inline constexpr std::string_view kNoSizeLimitHint = " (--no-size-limit judges it all the same)";
+
+// What was read of the file of that name. `too_large_hint`: said behind that it is larger than the
+// server takes; options differ from command to command.
 JudgedFile judge_input(const std::string& name, const Result<ProfileInput>& input,
-                       const ValidateCommandOptions& options);
+                       const ValidateCommandOptions& options, std::string_view too_large_hint);
 
 // 0, 1 or 7.
 int exit_code_of(const JudgedFile& file);

@@ -65,7 +65,7 @@ void show(const JudgedFile& file, const ValidateCommandOptions& judging) {
 // Shows why it must not be sent. 0: it may.
 int judge(const std::string& name, const Result<ProfileInput>& input) {
   const ValidateCommandOptions judging;
-  const JudgedFile file = judge_input(name, input, judging);
+  const JudgedFile file = judge_input(name, input, judging, "");
   if (file.is_valid()) return kDone;
   if (file.error) {
     complain(file.error->message);

@@ -112,6 +112,20 @@ TEST_CASE("An invalid file is not sent and its problems are shown", "[upload]") 
   CHECK(server.requests().empty());
 }
 
+TEST_CASE("A file above the server's limit is told without an option of validate's", "[upload]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.file("large.json")) << "{}";
+  std::filesystem::resize_file(directory.file("large.json"), 51 * 1024 * 1024);
+  const auto upload = run_sentry_prof(
+      {"upload", "--dsn", "http://" + kKey + "@127.0.0.1:1/42", "large.json"}, directory);
+  INFO(upload.standard_error);
+  CHECK(upload.status() == 4);
+  CHECK(contains(upload.standard_error, "50 MiB"));
+  CHECK_FALSE(contains(upload.standard_error, "size-limit"));
+  const auto validated = run_sentry_prof({"validate", "large.json"}, directory);
+  CHECK(contains(validated.standard_output, "(--no-size-limit judges it all the same)"));
+}
+
 TEST_CASE("Several files give the highest exit code, and the good ones are sent", "[upload]") {
   const SentryServer server("[200]");
   const TemporaryDirectory directory;

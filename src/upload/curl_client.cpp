@@ -1,11 +1,15 @@
 #include "upload/curl_client.h"
 
+#include "base/time_units.h"
+#include "os/clock.h"
 #include "upload/curl_failure.h"
 #include "upload/curl_library.h"
 #include "upload/reply_reader.h"
 
 #include <cstdlib>
 #include <utility>
+
+#include <fmt/core.h>
 
 namespace sentry_prof::upload {
 
@@ -74,6 +78,13 @@ HeaderList header_list(const HttpRequest& request) {
   return is_whole ? std::move(list) : HeaderList();
 }
 
+HttpFailure cancelled_after(uint64_t ns) {
+  const uint64_t seconds = ns / kNsPerSecond;
+  return {HttpFailureKind::Cancelled, seconds == 0
+                                          ? "had not answered yet."
+                                          : fmt::format("had not answered after {} s.", seconds)};
+}
+
 HttpFailure out_of_memory() {
   return {HttpFailureKind::Misconfigured, "not enough memory for a request."};
 }
@@ -86,6 +97,7 @@ struct CurlClient::Impl {
   Multi multi;  // keeps the connections; lives longer than `easy`
   Easy easy;
   char error_text[CURL_ERROR_SIZE] = {};
+  uint64_t begin_ns = 0;  // of the request
 
   void set_fixed_options();
   void set_limits();
@@ -182,6 +194,7 @@ void CurlClient::Impl::set_request(const HttpRequest& request, curl_slist* heade
   curl().easy_setopt(handle, CURLOPT_HEADERDATA, &reader);
   curl().easy_setopt(handle, CURLOPT_WRITEDATA, &reader);
   error_text[0] = '\0';
+  begin_ns = os::monotonic_ns();
 }
 
 // curl_easy_perform, but able to stop within kPoll_ms. CURLE_ABORTED_BY_CALLBACK: cancelled.
@@ -236,7 +249,7 @@ HttpResult CurlClient::Impl::result(CURLcode code, const HttpRequest& request,
   const bool has_answer = reader.has_whole_head() && (!is_success || has_sent_all(request));
   if (has_answer) return reader.reply();
   if (code == CURLE_ABORTED_BY_CALLBACK) {
-    return tl::unexpected(HttpFailure{HttpFailureKind::Cancelled, "interrupted."});
+    return tl::unexpected(cancelled_after(os::monotonic_ns() - begin_ns));
   }
   if (code != CURLE_OK) return tl::unexpected(failure_of(facts(code)));
   // To libcurl a head without an end is an answer, too.

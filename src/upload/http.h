@@ -53,7 +53,8 @@ enum class HttpFailureKind {
   Cancelled,      // by the user
 };
 
-// `message`: one sentence for people, without the request's headers.
+// `message`: one sentence for people, without the request's headers. Of Cancelled: what the server
+// had done by then, to be read behind its name.
 struct HttpFailure {
   HttpFailureKind kind;
   std::string message;

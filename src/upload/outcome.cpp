@@ -242,7 +242,8 @@ std::string sentence(const Outcome& outcome, const std::string& host) {
     case OutcomeKind::Misconfigured:
       return misconfigured(outcome, host);
     case OutcomeKind::Cancelled:
-      return "not sent: it was interrupted.";
+      return "not sent: it was interrupted." +
+             (outcome.detail.empty() ? std::string() : fmt::format(" {} {}", host, outcome.detail));
   }
   return {};
 }

@@ -86,6 +86,7 @@ Outcome Uploader::send(const Envelope& envelope, Tries allowed) {
     }
     if (wait_ns != 0 && !waiter_.wait(wait_ns)) {
       last.kind = OutcomeKind::Cancelled;
+      last.detail.clear();  // of the try before
       return last;
     }
 

@@ -3,6 +3,7 @@
 
 #include "environment_guard.h"
 #include "prerequisites.h"
+#include "process.h"
 #include "sentry_server.h"
 #include "support/catch2.h"
 #include "test_certificates.h"
@@ -221,6 +222,16 @@ TEST_CASE("Cancelling ends a request that would wait", "[curl_client]") {
   CurlOptions options;
   options.is_cancelled = [&] { return !server.requests().empty(); };
   CHECK(failure_at(server.url(), options).kind == HttpFailureKind::Cancelled);
+}
+
+TEST_CASE("What is cancelled says how long the server had been silent", "[curl_client]") {
+  const NoProxies none;
+  const SentryServer server(R"([{"do": "stall"}])");
+  const auto seconds = GENERATE(0, 1);
+  CurlOptions options;
+  options.is_cancelled = [&, end_s = now_s() + seconds] { return now_s() >= end_s; };
+  CHECK(failure_at(server.url(), options).message ==
+        (seconds == 0 ? "had not answered yet." : "had not answered after 1 s."));
 }
 
 TEST_CASE("After a cancelled request the next one goes on a new connection", "[curl_client]") {

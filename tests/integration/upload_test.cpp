@@ -266,6 +266,20 @@ TEST_CASE("A spool that cannot be written to is refused before anything is sent"
   CHECK(server.requests().size() == 1);
 }
 
+TEST_CASE("What ^C interrupts says how long the server had been silent", "[upload]") {
+  const SentryServer server(R"([{"do": "stall"}])");
+  const TemporaryDirectory directory;
+  BackgroundProcess upload(
+      sentry_prof_in(directory, {"upload", "--dsn", server.dsn(kKey), golden("v2")}));
+  REQUIRE(wait_until([&] { return !server.requests().empty(); }));
+  sleep_for(1.2);
+  upload.send_signal(SIGINT);
+  const auto result = without_key(upload.wait(30));
+  INFO(result.standard_error);
+  CHECK(result.status() == -SIGINT);
+  CHECK(contains(result.standard_error, "127.0.0.1 had not answered after"));
+}
+
 TEST_CASE("A wait is told with the try that follows", "[upload]") {
   const SentryServer server(R"([{"status": 429, "headers": {"Retry-After": "4"}}, 200])");
   const TemporaryDirectory directory;

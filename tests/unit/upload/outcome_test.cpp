@@ -164,6 +164,15 @@ TEST_CASE("Sentences say who, what and the next step", "[outcome]") {
   CHECK(sentence(of_failure(HttpFailureKind::TlsExpired), "h") == "no secure connection to h: why");
 }
 
+TEST_CASE("What was interrupted says how long the server had been silent", "[outcome]") {
+  const HttpFailure silent{HttpFailureKind::Cancelled, "had not answered after 3 s."};
+  CHECK(sentence(outcome_of(silent), "h") ==
+        "not sent: it was interrupted. h had not answered after 3 s.");
+  Outcome between_tries;
+  between_tries.kind = OutcomeKind::Cancelled;
+  CHECK(sentence(between_tries, "h") == "not sent: it was interrupted.");
+}
+
 TEST_CASE("A limit is told with its end", "[outcome]") {
   Outcome limited = of_status(429);
   CHECK(sentence(limited, "h") == "h wants no more of this for now (HTTP 429). Try again later.");

@@ -243,12 +243,13 @@ TEST_CASE("A wait that is cancelled ends it without another try", "[uploader]") 
   Fixture f;
   f.waiter.waits_allowed = 1;
   f.client.answer(500);
-  f.client.answer(429, "60::org");
+  f.client.answer(429, "60::org", "", "slow down");
   std::vector<OutcomeKind> told;
   f.uploader.on_failed_try([&](const Outcome& failed) { told.push_back(failed.kind); });
   const Outcome outcome = f.send();
   CHECK(outcome.kind == OutcomeKind::Cancelled);
   CHECK(outcome.tries == 2);
+  CHECK(outcome.detail.empty());  // the server was not asked when it ended
   // Why it was not sent earlier is known at its first failure.
   CHECK(told == std::vector{OutcomeKind::ServerFailed, OutcomeKind::RateLimited});
 }

@@ -41,6 +41,25 @@ size_t on_body(char* text, size_t, size_t size, void* reader) {
   return static_cast<ReplyReader*>(reader)->take_body({text, size}) ? size : 0;
 }
 
+// "http_proxy" of "Uses proxy env variable http_proxy == '...'"; nothing of other lines, and of
+// those about hosts without a proxy.
+std::string_view proxy_variable_in(std::string_view line) {
+  constexpr std::string_view kBegin = "Uses proxy env variable ";
+  if (!line.starts_with(kBegin)) return {};
+  line.remove_prefix(kBegin.size());
+  const std::string_view name = line.substr(0, line.find(' '));
+  return name == "no_proxy" || name == "NO_PROXY" ? std::string_view() : name;
+}
+
+// Which variable's proxy is taken, with NO_PROXY and all, libcurl tells only among what it says to
+// those who want to hear everything.
+int on_words(CURL*, curl_infotype kind, char* text, size_t size, void* proxy_variable) {
+  if (kind != CURLINFO_TEXT) return 0;
+  const std::string_view name = proxy_variable_in({text, size});
+  if (!name.empty()) *static_cast<std::string*>(proxy_variable) = name;
+  return 0;
+}
+
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
@@ -97,7 +116,8 @@ struct CurlClient::Impl {
   Multi multi;  // keeps the connections; lives longer than `easy`
   Easy easy;
   char error_text[CURL_ERROR_SIZE] = {};
-  uint64_t begin_ns = 0;  // of the request
+  uint64_t begin_ns = 0;       // of the request
+  std::string proxy_variable;  // of its connection
 
   void set_fixed_options();
   void set_limits();
@@ -157,6 +177,9 @@ void CurlClient::Impl::set_fixed_options() {
   curl().easy_setopt(handle, CURLOPT_HEADERFUNCTION, on_head_line);
   curl().easy_setopt(handle, CURLOPT_WRITEFUNCTION, on_body);
   curl().easy_setopt(handle, CURLOPT_ERRORBUFFER, error_text);
+  curl().easy_setopt(handle, CURLOPT_VERBOSE, 1L);
+  curl().easy_setopt(handle, CURLOPT_DEBUGFUNCTION, on_words);
+  curl().easy_setopt(handle, CURLOPT_DEBUGDATA, &proxy_variable);
 }
 
 // The option takes the place of the variables.
@@ -195,6 +218,7 @@ void CurlClient::Impl::set_request(const HttpRequest& request, curl_slist* heade
   curl().easy_setopt(handle, CURLOPT_WRITEDATA, &reader);
   error_text[0] = '\0';
   begin_ns = os::monotonic_ns();
+  proxy_variable.clear();
 }
 
 // curl_easy_perform, but able to stop within kPoll_ms. CURLE_ABORTED_BY_CALLBACK: cancelled.
@@ -232,6 +256,7 @@ CurlFacts CurlClient::Impl::facts(CURLcode code) const {
   facts.code = code;
   facts.text = error_text[0] != '\0' ? error_text : curl().easy_strerror(code);
   facts.ca_file = authorities.file;
+  facts.proxy_variable = proxy_variable;
   facts.connect_time_out_s = options.connect_time_out_s;
   curl().easy_getinfo(easy.get(), CURLINFO_SSL_VERIFYRESULT, &facts.verify_result);
   curl().easy_getinfo(easy.get(), CURLINFO_HTTP_CONNECTCODE, &facts.proxy_status);

@@ -66,6 +66,24 @@ HttpFailure unusable(const CurlFacts& facts) {
           fmt::format("this URL or proxy cannot be used ({}).", facts.text)};
 }
 
+std::string of_variable(const CurlFacts& facts) {
+  return facts.proxy_variable.empty() ? std::string() : " of " + facts.proxy_variable;
+}
+
+std::string through_proxy(const CurlFacts& facts) {
+  return facts.proxy_variable.empty() ? std::string() : " through the proxy" + of_variable(facts);
+}
+
+// Its value may hold a password, and libcurl would quote it.
+HttpFailure unusable_proxy(const CurlFacts& facts) {
+  const std::string name =
+      facts.proxy_variable.empty() ? "the variable of the proxy" : facts.proxy_variable;
+  return {HttpFailureKind::Misconfigured,
+          fmt::format("{} holds no URL of a proxy that can be used. Write http://HOST:PORT, or "
+                      "unset it.",
+                      name)};
+}
+
 HttpFailure unsound(const CurlFacts& facts) {
   return {HttpFailureKind::BadReply, fmt::format("what it answers is not sound ({}).", facts.text)};
 }
@@ -81,7 +99,8 @@ bool is_answer_without_bounds(const CurlFacts& facts) {
 HttpFailure time_out(const CurlFacts& facts) {
   if (!facts.was_connected) {
     return {HttpFailureKind::Unreachable,
-            fmt::format("no connection within {} s.", facts.connect_time_out_s)};
+            fmt::format("no connection{} within {} s.", through_proxy(facts),
+                        facts.connect_time_out_s)};
   }
   return {HttpFailureKind::TimedOut, fmt::format("too slow or silent ({}).", facts.text)};
 }
@@ -89,10 +108,19 @@ HttpFailure time_out(const CurlFacts& facts) {
 HttpFailure proxy_failure(const CurlFacts& facts) {
   if (facts.proxy_status == 407) {
     return {HttpFailureKind::Misconfigured,
-            "the proxy wants a user name and a password (HTTP 407): put them into HTTPS_PROXY."};
+            fmt::format("the proxy wants a user name and a password (HTTP 407): put them into {}.",
+                        facts.proxy_variable.empty() ? "HTTPS_PROXY" : facts.proxy_variable)};
   }
-  return {HttpFailureKind::Unreachable,
-          fmt::format("the proxy did not connect to it (HTTP {}).", facts.proxy_status)};
+  return {HttpFailureKind::Unreachable, fmt::format("the proxy{} did not connect to it (HTTP {}).",
+                                                    of_variable(facts), facts.proxy_status)};
+}
+
+HttpFailure unresolved_proxy(const CurlFacts& facts) {
+  return {
+      HttpFailureKind::Unresolved,
+      fmt::format("the proxy's name has no address ({}). Look at {}.", facts.text,
+                  facts.proxy_variable.empty() ? "HTTPS_PROXY, ALL_PROXY and, for http, http_proxy"
+                                               : facts.proxy_variable)};
 }
 
 HttpFailure bad_ca_file(const CurlFacts& facts) {
@@ -110,16 +138,16 @@ HttpFailure failure_of(const CurlFacts& facts) {
             fmt::format("what it answers has no bounds ({}).", facts.text)};
   }
   if (facts.proxy_status >= 300) return proxy_failure(facts);
+  // "syntax in", "scheme for", "'...', libcurl is built without": each with another code.
+  if (facts.text.starts_with("Unsupported proxy ")) return unusable_proxy(facts);
   switch (facts.code) {
     case CURLE_COULDNT_RESOLVE_HOST:
       return {HttpFailureKind::Unresolved, "its name has no address (DNS)."};
     case CURLE_COULDNT_RESOLVE_PROXY:
-      return {HttpFailureKind::Unresolved,
-              fmt::format("the proxy's name has no address ({}). Look at HTTPS_PROXY, ALL_PROXY "
-                          "and, for http, http_proxy.",
-                          facts.text)};
+      return unresolved_proxy(facts);
     case CURLE_COULDNT_CONNECT:
-      return {HttpFailureKind::Unreachable, fmt::format("no connection ({}).", facts.text)};
+      return {HttpFailureKind::Unreachable,
+              fmt::format("no connection{} ({}).", through_proxy(facts), facts.text)};
     case CURLE_OPERATION_TIMEDOUT:
       return time_out(facts);
     case CURLE_PEER_FAILED_VERIFICATION:
@@ -147,7 +175,8 @@ HttpFailure failure_of(const CurlFacts& facts) {
       return unsound(facts);
     default:
       return {HttpFailureKind::ConnectionLost,
-              fmt::format("the connection was lost before an answer came ({}).", facts.text)};
+              fmt::format("the connection{} was lost before an answer came ({}).",
+                          through_proxy(facts), facts.text)};
   }
 }
 

@@ -19,6 +19,8 @@ struct CurlFacts {
   long proxy_status = 0;       // CURLINFO_HTTP_CONNECTCODE
   bool was_connected = false;  // to the server or its proxy
   std::string ca_file;         // in use; empty: the system's
+  std::string
+      proxy_variable;  // whose proxy it went through; empty: none, or this libcurl is silent
   uint32_t connect_time_out_s = 0;
 };
 

@@ -385,6 +385,44 @@ TEST_CASE("A proxy of https is asked to connect, and does not see the key", "[pr
   }
 }
 
+TEST_CASE("A proxy's variable that holds no URL is the user's to mend", "[proxy]") {
+  NoProxies none;
+  const char* value =
+      GENERATE("ht!tp://user:PASSWORD@127.0.0.1:9", "http://user:PASSWORD@127.0.0.1:99999",
+               "foo://user:PASSWORD@127.0.0.1:9", "::::");
+  INFO(value);
+  none.environment.set("http_proxy", value);
+  const HttpFailure failure = failure_at("http://sentry.invalid/api/1/envelope/");
+  CHECK(failure.kind == HttpFailureKind::Misconfigured);
+  CHECK(failure.message.find("http_proxy ") == 0);
+  CHECK(failure.message.find("PASSWORD") == std::string::npos);
+}
+
+TEST_CASE("A failed connection names the variable whose proxy it went through", "[proxy]") {
+  NoProxies none;
+  const auto says = [](const std::string& url, const std::string& words) {
+    const HttpFailure failure = failure_at(url);
+    INFO(failure.message);
+    return failure.message.find(words) != std::string::npos;
+  };
+  const std::string nobody = "http://user:PASSWORD@127.0.0.1:1";
+  const std::string server = "http://sentry.invalid/api/1/envelope/";
+  none.environment.set("ALL_PROXY", nobody);
+  CHECK(says(server, "no connection through the proxy of ALL_PROXY"));
+  none.environment.set("http_proxy", nobody);
+  CHECK(says(server, "no connection through the proxy of http_proxy"));
+  none.environment.set("HTTPS_PROXY", nobody);
+  CHECK(says("https://sentry.invalid/", "no connection through the proxy of HTTPS_PROXY"));
+  none.environment.set("NO_PROXY", "127.0.0.1");
+  CHECK_FALSE(says("http://127.0.0.1:1/", "proxy"));
+  none.environment.set("http_proxy", "http://proxy.invalid:1");
+  CHECK(says(server, "Look at http_proxy."));
+
+  const SentryServer closing(R"([{"do": "close"}])");
+  none.environment.set("http_proxy", "http://127.0.0.1:" + std::to_string(closing.port()));
+  CHECK(says(server, "the connection through the proxy of http_proxy was lost"));
+}
+
 TEST_CASE("Codes of libcurl that are hard to provoke have their kinds, too", "[curl_client]") {
   const auto kind = [](CURLcode code, bool was_connected = false) {
     CurlFacts facts;
@@ -399,4 +437,10 @@ TEST_CASE("Codes of libcurl that are hard to provoke have their kinds, too", "[c
   CHECK(kind(CURLE_SSL_CIPHER) == HttpFailureKind::TlsOther);
   CHECK(kind(static_cast<CURLcode>(100)) == HttpFailureKind::BadReply);  // CURLE_TOO_LARGE of 8.6
   CHECK(kind(CURLE_HTTP2_STREAM) == HttpFailureKind::ConnectionLost);
+  CurlFacts no_https_proxies;
+  no_https_proxies.code = CURLE_NOT_BUILT_IN;
+  no_https_proxies.text =
+      "Unsupported proxy 'https://u:PASSWORD@p', libcurl is built without the HTTPS-proxy support.";
+  CHECK(failure_of(no_https_proxies).kind == HttpFailureKind::Misconfigured);
+  CHECK(failure_of(no_https_proxies).message.find("PASSWORD") == std::string::npos);
 }

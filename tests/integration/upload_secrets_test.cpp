@@ -169,6 +169,9 @@ TEST_CASE("Neither the key nor a proxy's password is in an output of a run throu
                 through("HTTPS_PROXY", SentryServer(quoting_answer(502))));
   run_both_ways(upload_with("https" + dsn), 6,
                 {{"HTTPS_PROXY", "http://user:" + kPassword + "@127.0.0.1:1"}});
+  // What is no URL is not quoted.
+  run_both_ways(upload_with("https" + dsn), 2,
+                {{"HTTPS_PROXY", "http://user:" + kPassword + "@127.0.0.1:99999"}});
 }
 
 TEST_CASE("The key is in no output of what does not send", "[secrets]") {

@@ -1,5 +1,7 @@
 #include "cli/perf_data_run.h"
 
+#include "base/time_units.h"
+#include "os/clock.h"
 #include "os/system_info.h"
 #include "recorder/stored_run.h"
 #include "target/jit_map.h"
@@ -27,11 +29,22 @@ uint32_t frequency_of(const perf_event_attr& attr) {
   return static_cast<uint32_t>(std::clamp<uint64_t>(attr.sample_freq, 1, kMaxFrequency_hz));
 }
 
+// Before Linux 3.7 (December 2012) perf had no stacks. Archives and stores that are to be the same
+// every time give their files older times: 1970, or 1980.
+constexpr uint64_t kFirstStacks_unix_ns = 1'355'000'000 * kNsPerSecond;
+
+// Whether the recording can have ended when the file was last changed.
+bool has_possible_time(const PerfData& data, const PerfDataRun& run) {
+  const uint64_t length_ns = data.survey().last_time_ns - data.survey().first_time_ns;
+  return run.file_modified_unix_ns >= kFirstStacks_unix_ns + length_ns;
+}
+
 // The clock of the records need not be one that is known here: perf's own is the scheduler's. So
 // the last record is taken to be as old as the file.
 profile::ClockAnchor anchor_of(const PerfData& data, const PerfDataRun& run) {
   if (const auto& clock = data.header().clock) return {clock->record_ns, clock->unix_ns};
-  return {data.survey().last_time_ns, run.file_modified_unix_ns};
+  return {data.survey().last_time_ns,
+          has_possible_time(data, run) ? run.file_modified_unix_ns : os::unix_ns()};
 }
 
 bool has_switches(const PerfData& data) {
@@ -54,9 +67,12 @@ sampling::SamplerSetup setup_of(const PerfData& data) {
 }
 
 // perf writes what it knows of the clock behind the records; into a pipe, before them.
-std::string note_of_clock(const formats::PerfDataHeader& header) {
-  const std::string taken = "its end is taken to be when the file was last changed";
-  if (header.is_cut_off) {
+std::string note_of_clock(const PerfData& data, const PerfDataRun& run) {
+  const std::string taken = has_possible_time(data, run)
+                                ? "its end is taken to be when the file was last changed"
+                                : "its end is taken to be now, since the time of the file's last "
+                                  "change cannot be right";
+  if (data.header().is_cut_off) {
     return "when it was recorded would stand behind the cut, if at all: " + taken;
   }
   return "the file does not say when it was recorded: " + taken +
@@ -77,7 +93,8 @@ std::string note_of_cut_stacks(const PerfData& data, const recorder::RunFigures&
       kLargestStack_bytes);
 }
 
-std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataFigures& figures) {
+std::vector<std::string> notes_of(const PerfData& data, const PerfDataRun& run,
+                                  const formats::PerfDataFigures& figures) {
   std::vector<std::string> notes;
   if (figures.stats.sample_records == 0) {
     notes.push_back("nothing was written: perf took no sample of " + data.sampled_event().name);
@@ -88,7 +105,7 @@ std::vector<std::string> notes_of(const PerfData& data, const formats::PerfDataF
   if (data.survey().end == formats::PerfRecordsEnd::Malformed) {
     notes.push_back("the file is damaged: what stands before the damage was taken");
   }
-  if (!data.header().clock) notes.push_back(note_of_clock(data.header()));
+  if (!data.header().clock) notes.push_back(note_of_clock(data, run));
   if (!has_switches(data)) {
     notes.push_back("recorded without --switch-events: sleeping is drawn as work");
   }
@@ -202,7 +219,7 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   // Without switches time on the CPU is not told from time off it.
   if (!has_switches(data)) figures.sample.on_cpu_ns = 0;
   figures.is_converted = true;
-  std::vector<std::string> notes = notes_of(data, *played);
+  std::vector<std::string> notes = notes_of(data, run, *played);
   figures.notes.insert(figures.notes.begin(), notes.begin(), notes.end());
   if (auto note = note_of_cut_stacks(data, figures); !note.empty()) {
     figures.notes.insert(figures.notes.begin(), std::move(note));

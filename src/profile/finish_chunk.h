@@ -4,6 +4,7 @@
 #include "profile/chunk_builder.h"
 #include "sentry_prof/profile.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,11 +13,15 @@
 
 namespace sentry_prof::profile {
 
-// A pair of readings anchors CLOCK_MONOTONIC to the wall clock.
+// A pair of readings anchors CLOCK_MONOTONIC to the wall clock. What lies before 1970, or beyond
+// what 64 bits hold, becomes that limit.
 struct ClockAnchor {
   uint64_t monotonic_ns = 0;
   uint64_t unix_ns = 0;
-  uint64_t to_unix_ns(uint64_t monotonic) const { return unix_ns + (monotonic - monotonic_ns); }
+  uint64_t to_unix_ns(uint64_t monotonic) const {
+    if (monotonic < monotonic_ns) return unix_ns - std::min(unix_ns, monotonic_ns - monotonic);
+    return unix_ns + std::min(UINT64_MAX - unix_ns, monotonic - monotonic_ns);
+  }
 };
 
 // Gives each image its one range in the profile's address space, until it is forgotten.

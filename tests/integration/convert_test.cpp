@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 using namespace sentry_prof::testing;
@@ -146,6 +147,22 @@ TEST_CASE("Without such a clock the file's last change is the end, and a note sa
   CHECK(converted.profile().samples.back().time_ns <= before_ns);
   CHECK(converted.profile().samples.back().time_ns > before_ns - 60'000'000'000);
   check_says(converted.result, "when it was recorded");
+}
+
+TEST_CASE("A file older than perf's stacks says nothing of its recording's end", "[convert]") {
+  SKIP_WITHOUT_PERF();
+  const PerfRecording perf(with_stacks({}), {target_path("spin"), "0.3"});
+  const int64_t before_ns = unix_now_ns();
+  for (const time_t modified_s : {0, 1, 315'532'800}) {
+    const timespec times[2] = {{modified_s, 0}, {modified_s, 0}};
+    REQUIRE(::utimensat(AT_FDCWD, perf.path().c_str(), times, 0) == 0);
+    const TemporaryDirectory directory;
+    const Recording converted = convert(directory, perf);
+    CHECK(converted.summary().number("samples") > 50);
+    CHECK(converted.profile().samples.back().time_ns > before_ns - 1'000'000'000);
+    CHECK(converted.profile().samples.back().time_ns <= unix_now_ns());
+    check_says(converted.result, "taken to be now");
+  }
 }
 
 TEST_CASE("What went through a pipe is the same", "[convert]") {

@@ -77,6 +77,14 @@ std::vector<std::string> functions(const Profile& profile, uint32_t stack) {
 
 }  // namespace
 
+TEST_CASE("Times before 1970 and beyond 64 bits become these limits") {
+  constexpr ClockAnchor kClock{500, 100};
+  CHECK(kClock.to_unix_ns(501) == 101);
+  CHECK(kClock.to_unix_ns(400) == 0);
+  CHECK(kClock.to_unix_ns(399) == 0);
+  CHECK(ClockAnchor{500, UINT64_MAX - 1}.to_unix_ns(510) == UINT64_MAX);
+}
+
 TEST_CASE("Frames get names, addresses in the profile, and their image") {
   Fixture f;
   f.names.by_pc[0x400123] = "work";

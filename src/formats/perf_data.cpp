@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace sentry_prof::formats {
 
@@ -93,9 +94,10 @@ class Surveyor {
   }
 
   PerfDataSurvey survey() const {
-    PerfDataSurvey survey = survey_;
+    PerfDataSurvey survey;
     survey.first_time_ns = times_.first_ns();
     survey.last_time_ns = times_.last_ns();
+    survey.main_pid = main_pid_;
     return survey;
   }
   // Leaves those of perf's build ids that can be of one file only.
@@ -111,10 +113,13 @@ class Surveyor {
                   [&](const PerfBuildId& entry) { return doubtful.contains(entry.path); });
   }
 
-  // Of all events that the file tells of.
-  Result<PerfEventTable> take_table() {
+  // Of all events that the file tells of. After that survey() knows the main process.
+  Result<PerfEventTable> finish_table() {
     complete_table();
     if (auto ok = table_.check(); !ok) return tl::unexpected(std::move(ok.error()));
+    table_.choose(samples_);
+    const size_t sampled = table_.sampled_event();
+    if (sampled < first_pids_.size()) main_pid_ = first_pids_[sampled];
     return std::move(table_);
   }
 
@@ -130,9 +135,15 @@ class Surveyor {
     const size_t event = table_.event_of(record);
     const uint64_t time_ns = table_.time_of(event, record);
     if (is_perf_time(time_ns)) times_.add(time_ns);
-    const bool is_sample = type == PERF_RECORD_SAMPLE && event == table_.sampled_event();
-    if (is_sample && survey_.main_pid == 0) survey_.main_pid = pid_of(event, record);
+    if (type == PERF_RECORD_SAMPLE && event < table_.size()) on_sample(event, record);
     if (type == PERF_RECORD_MMAP2) on_mapping(event, record);
+  }
+
+  void on_sample(size_t event, Bytes record) {
+    samples_.resize(table_.size());
+    first_pids_.resize(table_.size());
+    ++samples_[event];
+    if (first_pids_[event] == 0) first_pids_[event] = pid_of(event, record);
   }
 
   void on_mapping(size_t event, Bytes record) {
@@ -147,7 +158,10 @@ class Surveyor {
   }
 
   PerfDataHeader& header_;
-  PerfDataSurvey survey_;  // but for the times
+  // By event.
+  std::vector<uint64_t> samples_;
+  std::vector<uint32_t> first_pids_;  // outside the idle task; 0: none
+  uint32_t main_pid_ = 0;
   TimeSpan times_;
   MappedFiles files_;
   PerfEventTable table_;
@@ -164,7 +178,7 @@ Result<PerfData> PerfData::open(const ByteSource& file, uint64_t max_expanded_by
       for_each_perf_record(file, range, [&](Bytes record) { surveyor.on_record(record); });
   if (!end) return tl::unexpected(end.error());
   surveyor.drop_doubtful_build_ids();
-  auto table = surveyor.take_table();
+  auto table = surveyor.finish_table();
   if (!table) return tl::unexpected(table.error());
   PerfDataSurvey survey = surveyor.survey();
   survey.end = header->is_cut_off && *end == PerfRecordsEnd::Whole ? PerfRecordsEnd::CutOff : *end;

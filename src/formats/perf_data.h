@@ -21,7 +21,8 @@ struct PerfDataSurvey {
   // comes near do not count: one damaged time must not make a recording of centuries.
   uint64_t first_time_ns = 0;
   uint64_t last_time_ns = 0;
-  uint32_t main_pid = 0;  // of the first sample outside the idle task; 0: no sample
+  // Of the first sample that is handed on and outside the idle task; 0: no such sample.
+  uint32_t main_pid = 0;
   PerfRecordsEnd end = PerfRecordsEnd::Whole;
 };
 
@@ -45,7 +46,7 @@ class PerfData {
 
   const PerfDataHeader& header() const { return header_; }
   const PerfDataSurvey& survey() const { return survey_; }
-  // The first event that has user registers and stacks: its samples are handed on.
+  // PerfEventTable::sampled_event(): its samples are handed on.
   const PerfEvent& sampled_event() const { return header_.events[table_.sampled_event()]; }
 
   // Hands on the events, those of the kernel's own mappings excepted; times never decrease. A

@@ -1,6 +1,8 @@
 #include "formats/perf_event_table.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace sentry_prof::formats {
 
@@ -71,11 +73,7 @@ bool counts_no_time(const perf_event_attr& attr) {
 
 void PerfEventTable::add(const PerfEvent& event) {
   const size_t index = size_++;
-  const bool is_better = sampled_ == kUnknown || (counts_time(event.attr) && !sampled_counts_time_);
-  if (is_better && has_stacks(event)) {
-    sampled_ = index;
-    sampled_counts_time_ = counts_time(event.attr);
-  }
+  if (has_stacks(event)) with_stacks_.push_back({index, event.attr});
   if ((event.attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0) have_chains_ = true;
   if (!problem_.empty()) return;
   const auto layout = layout_for(event);
@@ -89,7 +87,7 @@ void PerfEventTable::add(const PerfEvent& event) {
 }
 
 Result<void> PerfEventTable::check() const {
-  if (sampled_ == kUnknown) return fail_without_stacks(have_chains_);
+  if (with_stacks_.empty()) return fail_without_stacks(have_chains_);
   if (!problem_.empty()) return fail(ErrorCode::Unsupported, problem_);
   if (!are_told_apart()) {
     return fail(ErrorCode::Unsupported,
@@ -97,6 +95,18 @@ Result<void> PerfEventTable::check() const {
                 "cpu-clock --call-graph dwarf");
   }
   return {};
+}
+
+void PerfEventTable::choose(const std::vector<uint64_t>& samples) {
+  const auto worth = [&samples](const Candidate& event) {
+    const bool has_samples = event.index < samples.size() && samples[event.index] > 0;
+    return std::pair(has_samples, counts_time(event.attr));
+  };
+  // The first of those that are worth most.
+  const auto best = std::max_element(
+      with_stacks_.begin(), with_stacks_.end(),
+      [&worth](const Candidate& a, const Candidate& b) { return worth(a) < worth(b); });
+  if (best != with_stacks_.end()) sampled_ = best->index;
 }
 
 size_t PerfEventTable::event_of(Bytes record) const {

@@ -28,7 +28,7 @@ class PerfEventTable {
   // has user registers and stacks; records do not tell their events apart; samples without thread
   // or time.
   Result<void> check() const;
-  bool is_usable() const { return sampled_ != kUnknown && problem_.empty() && are_told_apart(); }
+  bool is_usable() const { return !with_stacks_.empty() && problem_.empty() && are_told_apart(); }
   // Events that were added.
   size_t size() const { return size_; }
 
@@ -41,19 +41,27 @@ class PerfEventTable {
   }
   // 0 if the record has none.
   uint64_t time_of(size_t event, Bytes record) const;
-  // Of the events with user registers and stacks the first that counts time (counts_time()); if
-  // none does, the first.
+  // Once all are added and check() found nothing. `samples`: how many each event has; those that
+  // are missing have none.
+  void choose(const std::vector<uint64_t>& samples);
+  // Of the events with user registers and stacks that have samples the first that counts time
+  // (counts_time()); if none does, the first. If none has samples, the same of all.
   size_t sampled_event() const { return sampled_; }
 
  private:
+  struct Candidate {
+    size_t index = 0;
+    perf_event_attr attr{};
+  };
+
   bool are_told_apart() const { return layouts_.size() <= 1 || have_one_place_for_ids_; }
 
   std::vector<sampling::RecordLayout> layouts_;
   // Ordered: the file chooses the ids, and could choose such as fall into one bucket.
   std::map<uint64_t, size_t> event_by_id_;
   size_t size_ = 0;
+  std::vector<Candidate> with_stacks_;
   size_t sampled_ = kUnknown;
-  bool sampled_counts_time_ = false;
   bool have_chains_ = false;
   bool have_one_place_for_ids_ = true;
   std::string problem_;  // of the first event that cannot be read; those after it do not matter

@@ -92,6 +92,13 @@ std::vector<std::byte> lost(uint32_t type, uint64_t count) {
   return record.u64(count).trailer(1, 1, 900, 0, 5).build();
 }
 
+perf_event_attr event_attr(uint32_t type, uint64_t config) {
+  perf_event_attr attr = stack_attr();
+  attr.type = type;
+  attr.config = config;
+  return attr;
+}
+
 using Times = std::vector<uint64_t>;
 using Tids = std::vector<uint32_t>;
 
@@ -269,6 +276,23 @@ TEST_CASE("of several events with stacks the first that counts time counts") {
   const Played played = play(builder.file());
   CHECK(played.sink.sample_tids == Tids{2});
   CHECK(played.figures.samples_of_other_events == 2);
+}
+
+TEST_CASE("of several events with stacks one that has samples counts") {
+  const auto builder = PerfDataBuilder()
+                           .event(event_attr(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES), {3})
+                           .event(event_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS), {5})
+                           .event(event_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK), {7});
+  const Played of_faults = play(PerfDataBuilder(builder).record(stack_sample(5, 2, 200)).file());
+  CHECK(of_faults.sink.sample_tids == Tids{2});
+  CHECK(of_faults.survey.main_pid == 2);
+  const Played of_time = play(PerfDataBuilder(builder)
+                                  .record(stack_sample(5, 2, 200))
+                                  .record(stack_sample(7, 3, 300))
+                                  .file());
+  CHECK(of_time.sink.sample_tids == Tids{3});
+  CHECK(of_time.survey.main_pid == 3);
+  CHECK(of_time.figures.samples_of_other_events == 1);
 }
 
 TEST_CASE("mappings of the kernel are counted and left out") {

@@ -118,12 +118,16 @@ class Surveyor {
     complete_table();
     if (auto ok = table_.check(); !ok) return tl::unexpected(std::move(ok.error()));
     table_.choose(samples_);
-    const size_t sampled = table_.sampled_event();
-    if (sampled < first_pids_.size()) main_pid_ = first_pids_[sampled];
+    choose_main_pid();
     return std::move(table_);
   }
 
  private:
+  struct FirstSample {
+    uint64_t number = 0;  // among all
+    uint32_t pid = 0;     // outside the idle task; 0: none
+  };
+
   // Only those that came since: pipes may tell of an event between any two records.
   void complete_table() {
     while (table_.size() < header_.events.size()) table_.add(header_.events[table_.size()]);
@@ -140,10 +144,20 @@ class Surveyor {
   }
 
   void on_sample(size_t event, Bytes record) {
+    ++samples_in_all_;
     samples_.resize(table_.size());
-    first_pids_.resize(table_.size());
+    firsts_.resize(table_.size());
     ++samples_[event];
-    if (first_pids_[event] == 0) first_pids_[event] = pid_of(event, record);
+    if (firsts_[event].pid == 0) firsts_[event] = {samples_in_all_, pid_of(event, record)};
+  }
+
+  void choose_main_pid() {
+    FirstSample first{.number = UINT64_MAX};
+    for (size_t event = 0; event < firsts_.size(); ++event) {
+      const bool is_earlier = firsts_[event].pid != 0 && firsts_[event].number < first.number;
+      if (is_earlier && table_.is_sampled(event)) first = firsts_[event];
+    }
+    main_pid_ = first.pid;
   }
 
   void on_mapping(size_t event, Bytes record) {
@@ -160,7 +174,8 @@ class Surveyor {
   PerfDataHeader& header_;
   // By event.
   std::vector<uint64_t> samples_;
-  std::vector<uint32_t> first_pids_;  // outside the idle task; 0: none
+  std::vector<FirstSample> firsts_;
+  uint64_t samples_in_all_ = 0;
   uint32_t main_pid_ = 0;
   TimeSpan times_;
   MappedFiles files_;

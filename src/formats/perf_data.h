@@ -46,7 +46,8 @@ class PerfData {
 
   const PerfDataHeader& header() const { return header_; }
   const PerfDataSurvey& survey() const { return survey_; }
-  // PerfEventTable::sampled_event(): its samples are handed on.
+  // PerfEventTable::sampled_event(). Its samples are handed on, and those of events that count the
+  // same on cores of another kind.
   const PerfEvent& sampled_event() const { return header_.events[table_.sampled_event()]; }
 
   // Hands on the events, those of the kernel's own mappings excepted; times never decrease. A

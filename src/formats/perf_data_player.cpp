@@ -87,7 +87,7 @@ class Player {
   void on_event_record(const sampling::RecordHeader& header, Bytes record) {
     const size_t event = table_.event_of(record);
     const bool is_sample = header.type == PERF_RECORD_SAMPLE;
-    if (is_sample && event != table_.sampled_event() && event != PerfEventTable::kUnknown) {
+    if (is_sample && !table_.is_sampled(event) && event != PerfEventTable::kUnknown) {
       ++figures_.samples_of_other_events;
       return;
     }
@@ -136,7 +136,7 @@ class Player {
     if (lost == nullptr) return;
     if (header.type == PERF_RECORD_LOST) {
       lost_records_ += lost->count;
-    } else if (event == table_.sampled_event() || event == PerfEventTable::kUnknown) {
+    } else if (table_.is_sampled(event) || event == PerfEventTable::kUnknown) {
       lost_samples_ += lost->count;
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace sentry_prof::formats {
@@ -46,6 +47,15 @@ bool are_ids_in_one_place(const sampling::RecordLayout& a, const sampling::Recor
          a.sample_identifier_offset() != sampling::RecordLayout::kAbsent;
 }
 
+// On machines with several kinds of cores the upper half says which (PERF_PMU_TYPE_SHIFT).
+uint32_t what_is_counted(const perf_event_attr& attr) { return static_cast<uint32_t>(attr.config); }
+uint32_t cores_of(const perf_event_attr& attr) { return static_cast<uint32_t>(attr.config >> 32); }
+
+bool count_the_same(const perf_event_attr& a, const perf_event_attr& b) {
+  return a.type == PERF_TYPE_HARDWARE && b.type == PERF_TYPE_HARDWARE &&
+         what_is_counted(a) == what_is_counted(b) && a.sample_regs_user == b.sample_regs_user;
+}
+
 uint64_t load_u64(Bytes record, size_t offset) {
   uint64_t value = 0;
   if (offset <= record.size() && record.size() - offset >= sizeof value) {
@@ -57,8 +67,7 @@ uint64_t load_u64(Bytes record, size_t offset) {
 }  // namespace
 
 bool counts_time(const perf_event_attr& attr) {
-  // On machines with two kinds of cores the upper half says which (PERF_PMU_TYPE_SHIFT).
-  const auto what = static_cast<uint32_t>(attr.config);
+  const uint32_t what = what_is_counted(attr);
   if (attr.type == PERF_TYPE_SOFTWARE) {
     return what == PERF_COUNT_SW_CPU_CLOCK || what == PERF_COUNT_SW_TASK_CLOCK;
   }
@@ -106,7 +115,19 @@ void PerfEventTable::choose(const std::vector<uint64_t>& samples) {
   const auto best = std::max_element(
       with_stacks_.begin(), with_stacks_.end(),
       [&worth](const Candidate& a, const Candidate& b) { return worth(a) < worth(b); });
-  if (best != with_stacks_.end()) sampled_ = best->index;
+  if (best == with_stacks_.end()) return;
+  sampled_ = {best->index};
+  std::set<uint32_t> cores = {cores_of(best->attr)};
+  for (const Candidate& event : with_stacks_) {
+    // A further event on the same cores would draw their time twice.
+    if (count_the_same(event.attr, best->attr) && cores.insert(cores_of(event.attr)).second) {
+      sampled_.push_back(event.index);
+    }
+  }
+}
+
+bool PerfEventTable::is_sampled(size_t event) const {
+  return std::find(sampled_.begin(), sampled_.end(), event) != sampled_.end();
 }
 
 size_t PerfEventTable::event_of(Bytes record) const {

@@ -46,7 +46,10 @@ class PerfEventTable {
   void choose(const std::vector<uint64_t>& samples);
   // Of the events with user registers and stacks that have samples the first that counts time
   // (counts_time()); if none does, the first. If none has samples, the same of all.
-  size_t sampled_event() const { return sampled_; }
+  size_t sampled_event() const { return sampled_.empty() ? kUnknown : sampled_.front(); }
+  // Whether its samples are handed on: the sampled event, and those that count the same on cores of
+  // another kind (cpu_core/cycles/ and cpu_atom/cycles/).
+  bool is_sampled(size_t event) const;
 
  private:
   struct Candidate {
@@ -61,7 +64,7 @@ class PerfEventTable {
   std::map<uint64_t, size_t> event_by_id_;
   size_t size_ = 0;
   std::vector<Candidate> with_stacks_;
-  size_t sampled_ = kUnknown;
+  std::vector<size_t> sampled_;  // one for each kind of cores
   bool have_chains_ = false;
   bool have_one_place_for_ids_ = true;
   std::string problem_;  // of the first event that cannot be read; those after it do not matter

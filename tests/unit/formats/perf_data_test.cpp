@@ -295,6 +295,39 @@ TEST_CASE("of several events with stacks one that has samples counts") {
   CHECK(of_time.figures.samples_of_other_events == 1);
 }
 
+TEST_CASE("events that count the same on cores of two kinds count together") {
+  constexpr uint64_t kBig = uint64_t{4} << 32, kLittle = uint64_t{10} << 32;
+  const auto cycles = [](uint64_t core) {
+    return event_attr(PERF_TYPE_HARDWARE, core | PERF_COUNT_HW_CPU_CYCLES);
+  };
+  perf_event_attr other_registers = cycles(uint64_t{11} << 32);
+  other_registers.sample_regs_user = 2;
+  const Played played =
+      play(PerfDataBuilder()
+               .event(cycles(kBig), {3})
+               .event(cycles(kLittle), {5})
+               .event(event_attr(PERF_TYPE_HARDWARE, kLittle | PERF_COUNT_HW_INSTRUCTIONS), {6})
+               .event(cycles(kLittle), {7})  // what is counted twice would be drawn twice
+               .event(other_registers, {8})
+               .record(stack_sample(5, 1, 100))
+               .record(stack_sample(3, 2, 200))
+               .record(stack_sample(6, 3, 300))
+               .record(stack_sample(7, 4, 400))
+               .record(stack_sample(8, 5, 500))
+               .file());
+  CHECK(played.sink.sample_tids == Tids{1, 2});
+  CHECK(played.survey.main_pid == 1);
+  CHECK(played.figures.samples_of_other_events == 3);
+  const Played of_two =
+      play(PerfDataBuilder()
+               .event(event_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK), {3})
+               .event(event_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK), {5})
+               .record(stack_sample(3, 1, 100))
+               .record(stack_sample(5, 2, 200))
+               .file());
+  CHECK(of_two.sink.sample_tids == Tids{1});
+}
+
 TEST_CASE("mappings of the kernel are counted and left out") {
   const Played played = play(one_event()
                                  .record(mapping(UINT32_MAX, 0, "[kernel.kallsyms]_text"))

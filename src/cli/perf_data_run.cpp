@@ -72,7 +72,7 @@ std::string note_of_clock(const PerfData& data, const PerfDataRun& run) {
                                 ? "its end is taken to be when the file was last changed"
                                 : "its end is taken to be now, since the time of the file's last "
                                   "change cannot be right";
-  if (data.header().is_cut_off) {
+  if (data.header().is_cut_off || data.header().lacks_features) {
     return "when it was recorded would stand behind the cut, if at all: " + taken;
   }
   return "the file does not say when it was recorded: " + taken +
@@ -101,6 +101,10 @@ std::vector<std::string> notes_of(const PerfData& data, const PerfDataRun& run,
   }
   if (data.survey().end == formats::PerfRecordsEnd::CutOff) {
     notes.push_back("the file is cut off: what perf wrote before was taken");
+  }
+  if (data.header().lacks_features) {
+    notes.emplace_back(
+        "the file is cut off behind its records: build ids and names of events may be missing");
   }
   if (data.survey().end == formats::PerfRecordsEnd::Malformed) {
     notes.push_back("the file is damaged: what stands before the damage was taken");

@@ -168,11 +168,16 @@ void read_features(const ByteSource& file, const std::array<uint64_t, kFeatureWo
   for (uint64_t feature = 0; feature < 64 * kFeatureWords; ++feature) {
     if (((bits[feature / 64] >> (feature % 64)) & 1) == 0) continue;
     const auto place = read_part(file, {offset, kSection_bytes}, kSection_bytes);
-    if (!place) return;
+    if (!place) {
+      header.lacks_features = true;
+      return;
+    }
     offset += kSection_bytes;
-    if (!is_wanted(feature)) continue;
     ByteReader in = native(*place);
-    const auto bytes = read_part(file, read_section(in), kMaxPerfFeature_bytes);
+    const Section part = read_section(in);
+    if (!range_fits(part.offset, part.size_bytes, file.size_bytes())) header.lacks_features = true;
+    if (!is_wanted(feature)) continue;
+    const auto bytes = read_part(file, part, kMaxPerfFeature_bytes);
     if (bytes) add_feature(feature, *bytes, header);
   }
 }

@@ -88,6 +88,13 @@ void check_spin(const Recording& converted) {
   CHECK(profile.images_whose_file_contains("spin") == 1);
 }
 
+// The features stand behind.
+uint64_t end_of_records(const std::string& perf_data) {
+  uint64_t place[2] = {};  // offset and size, in the header
+  std::ifstream(perf_data, std::ios::binary).seekg(40).read(reinterpret_cast<char*>(place), 16);
+  return place[0] + place[1];
+}
+
 int64_t unix_now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -163,6 +170,18 @@ TEST_CASE("A file older than perf's stacks says nothing of its recording's end",
     CHECK(converted.profile().samples.back().time_ns <= unix_now_ns());
     check_says(converted.result, "taken to be now");
   }
+}
+
+TEST_CASE("A file that is cut behind its records is told to be cut off", "[convert]") {
+  SKIP_WITHOUT_PERF();
+  const PerfRecording perf(with_stacks({"-k", "CLOCK_MONOTONIC"}), {target_path("spin"), "0.3"});
+  fs::resize_file(perf.path(), end_of_records(perf.path()) + 16);
+  const TemporaryDirectory directory;
+  const Recording converted = convert(directory, perf);
+  CHECK(converted.summary().number("samples") > 50);
+  check_says(converted.result, "the file is cut off");
+  check_says(converted.result, "would stand behind the cut");
+  CHECK(converted.result.standard_error.find("-k CLOCK_MONOTONIC") == std::string::npos);
 }
 
 TEST_CASE("What went through a pipe is the same", "[convert]") {

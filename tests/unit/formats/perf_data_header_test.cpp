@@ -156,6 +156,19 @@ TEST_CASE("features that are cut off are left out") {
   CHECK_FALSE(header.clock);
 }
 
+TEST_CASE("a file that ends before all of its features is told apart") {
+  const std::vector<std::byte> whole =
+      one_event().record(finished_round()).feature(3, bytes_of("abc")).feature(4, {}).bytes();
+  for (const size_t missing_bytes : {0, 1, 3, 4, 35}) {
+    auto file = whole;
+    file.resize(file.size() - missing_bytes);
+    const auto header = read_perf_header(MemoryByteSource(file));
+    REQUIRE(header);
+    CHECK(header->lacks_features == (missing_bytes > 0));
+    CHECK_FALSE(header->is_cut_off);
+  }
+}
+
 TEST_CASE("a file that perf did not finish has records up to its end") {
   std::vector<std::byte> file = one_event().record(comm(5, 1, 2, "x")).bytes();
   const size_t begin = file.size() - comm(5, 1, 2, "x").size();

@@ -61,7 +61,8 @@ constexpr const char* kConvertExamples =
     "  sentry-prof convert perf.data -o profile.json\n"
     "  sentry-prof convert --to sentry-v1 perf.data -o profiles/\n"
     "\n"
-    "Exit status: 0 done, 1 there was nothing in it to convert, 2 wrong usage, 7 input/output.\n";
+    "Exit status: 0 done, 1 there was nothing in it to convert, 2 wrong usage, 7 input/output,\n"
+    "125 sentry-prof itself failed (out of memory).\n";
 
 constexpr const char* kUploadExamples =
     "Examples:\n"

@@ -30,6 +30,7 @@ enum Feature : uint64_t {
   kOsRelease = 4,
   kArch = 6,
   kEventDescriptions = 12,
+  kDirectoryFormat = 24,
   kClockData = 29,
 };
 
@@ -161,12 +162,17 @@ bool is_wanted(uint64_t feature) {
          feature == kArch || feature == kEventDescriptions || feature == kClockData;
 }
 
+using FeatureBits = std::array<uint64_t, kFeatureWords>;
+
+bool has_feature(const FeatureBits& bits, uint64_t feature) {
+  return ((bits[feature / 64] >> (feature % 64)) & 1) != 0;
+}
+
 // Behind the records stands a section for each bit that is set, in the order of the bits.
-void read_features(const ByteSource& file, const std::array<uint64_t, kFeatureWords>& bits,
-                   PerfDataHeader& header) {
+void read_features(const ByteSource& file, const FeatureBits& bits, PerfDataHeader& header) {
   uint64_t offset = header.data_offset + header.data_bytes;
   for (uint64_t feature = 0; feature < 64 * kFeatureWords; ++feature) {
-    if (((bits[feature / 64] >> (feature % 64)) & 1) == 0) continue;
+    if (!has_feature(bits, feature)) continue;
     const auto place = read_part(file, {offset, kSection_bytes}, kSection_bytes);
     if (!place) {
       header.lacks_features = true;
@@ -191,8 +197,13 @@ Result<PerfDataHeader> read_file_header(const ByteSource& file) {
   const Section attrs = read_section(in);
   const Section data = read_section(in);
   in.skip(kSection_bytes);  // event types, of old versions
-  std::array<uint64_t, kFeatureWords> features{};
+  FeatureBits features{};
   for (uint64_t& word : features) word = in.u64();
+  if (has_feature(features, kDirectoryFormat)) {
+    return fail(ErrorCode::Unsupported,
+                "is part of a directory of 'perf record --threads', which cannot be converted: its "
+                "records are in other files");
+  }
 
   PerfDataHeader header;
   if (auto ok = read_events(file, attrs, entry_bytes, header); !ok) {

@@ -33,6 +33,15 @@ Result<sampling::RecordLayout> layout_for(const PerfEvent& event) {
   return sampling::RecordLayout::create(fields);
 }
 
+// perf leaves the time out where it takes the records to be in order (--per-thread).
+std::string problem_of(const PerfEvent& event, const Error& error) {
+  constexpr uint64_t kThreadAndTime = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  const bool lacks_time_only = (event.attr.sample_type & kThreadAndTime) == PERF_SAMPLE_TID;
+  return "the samples of its event " + event.name + " have " +
+         (lacks_time_only ? "no time. Record with: perf record -T"
+                          : "what is not read: " + error.message);
+}
+
 // From the end of the record; kAbsent if there is none.
 uint16_t identifier_from_end(const sampling::RecordLayout& layout) {
   const uint16_t offset = layout.trailer_identifier_offset();
@@ -87,7 +96,7 @@ void PerfEventTable::add(const PerfEvent& event) {
   if (!problem_.empty()) return;
   const auto layout = layout_for(event);
   if (!layout) {
-    problem_ = "its event " + event.name + " has " + layout.error().message;
+    problem_ = problem_of(event, layout.error());
     return;
   }
   for (const uint64_t id : event.ids) event_by_id_.emplace(id, index);

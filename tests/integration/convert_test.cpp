@@ -288,6 +288,8 @@ TEST_CASE("What perf recorded without stacks is refused with the next step", "[c
   check_refused({"convert", chains.path(), "-o", out}, 1, "--call-graph dwarf");
   const PerfRecording bare({}, {target_path("spin"), "0.1"});
   check_refused({"convert", bare.path(), "-o", out}, 1, "--call-graph dwarf");
+  const PerfRecording timeless(with_stacks({"--per-thread"}), {target_path("spin"), "0.1"});
+  check_refused({"convert", timeless.path(), "-o", out}, 1, "perf record -T");
   CHECK(files_in(directory) == 0);
 }
 

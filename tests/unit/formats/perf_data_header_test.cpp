@@ -182,6 +182,14 @@ TEST_CASE("a file that perf did not finish has records up to its end") {
   }
 }
 
+TEST_CASE("a file of a directory of perf record --threads is refused") {
+  const auto header = read_perf_header(
+      one_event().record(finished_round()).feature(24, std::vector<std::byte>(8)).file());
+  REQUIRE_FALSE(header);
+  CHECK(header.error().code == ErrorCode::Unsupported);
+  CHECK(header.error().message.find("--threads") != std::string::npos);
+}
+
 TEST_CASE("what is no perf.data, or one of another machine, is told apart") {
   CHECK(error_of({}) == ErrorCode::Malformed);
   CHECK(error_of(bytes_of("PERFILE2")) == ErrorCode::Malformed);

@@ -405,7 +405,8 @@ TEST_CASE("what cannot be unwound is refused with the next step") {
   CHECK(refusal(PerfDataBuilder().file()).find("no stacks") != std::string::npos);
   perf_event_attr timeless = stack_attr();
   timeless.sample_type = kSampleType & ~uint64_t{PERF_SAMPLE_TIME};
-  CHECK(refusal(PerfDataBuilder().event(timeless, {5}).file()).find("time") != std::string::npos);
+  CHECK(refusal(PerfDataBuilder().event(timeless, {5}).file())
+            .find("no time. Record with: perf record -T") != std::string::npos);
   perf_event_attr without_id = stack_attr();
   without_id.sample_type = kSampleType & ~uint64_t{PERF_SAMPLE_IDENTIFIER};
   CHECK(refusal(PerfDataBuilder().event(stack_attr(), {5}).event(without_id, {6}).file())

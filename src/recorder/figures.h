@@ -138,7 +138,7 @@ struct RunFigures {
   uint64_t profiler_peak_rss_bytes = 0;
 
   std::optional<UploadFigures> uploads;  // with --upload
-  // Made of another profiler's file: what is said of the kernel and its buffers is not ours to say.
+  // Made of another profiler's file: advice is on its options.
   bool is_converted = false;
   std::vector<std::string> notes;                   // more for notes_of(), of the source
   std::map<std::string, uint64_t> records_skipped;  // that say nothing of stacks, by name

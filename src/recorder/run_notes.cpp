@@ -77,8 +77,11 @@ std::string single_samples(const RunFigures& figures) {
   const bool is_lost_otherwise =
       figures.sample.loss(Loss::ChunkNotWritten) + figures.sample.loss(Loss::ChunkQueueFull) > 0;
   if (figures.chunks_written > 0 || figures.chunks_too_small == 0 || is_lost_otherwise) return "";
-  return "nothing was written: no thread has two samples in one chunk, and Sentry takes no fewer. "
-         "Raise --frequency, or record longer chunks";
+  const std::string what =
+      "nothing was written: no thread has two samples in one chunk, and Sentry takes no fewer. ";
+  return what + (figures.is_converted ? "Record with a higher frequency (perf record -F), or make "
+                                        "longer chunks (--chunk-seconds)"
+                                      : "Raise --frequency, or record longer chunks");
 }
 
 std::string nothing_written(const RunFigures& figures) {
@@ -139,8 +142,9 @@ std::string dropped_by_sentry(const RunFigures& figures) {
   if (samples <= kWorthTelling * static_cast<double>(figures.samples_written)) return "";
   return fmt::format(
       "{} of the {} samples are the only one of their thread in their file: Sentry drops these. "
-      "Threads so short are sampled more often with a higher --frequency",
-      figures.samples_of_short_threads, figures.samples_written);
+      "Threads so short are sampled more often with a higher {}",
+      figures.samples_of_short_threads, figures.samples_written,
+      figures.is_converted ? "frequency (perf record -F)" : "--frequency");
 }
 
 std::string clock_set(const RunFigures& figures) {
@@ -266,7 +270,8 @@ std::string late_cpus(const RunFigures& figures) {
 std::vector<std::string> notes_of(const RunFigures& figures) {
   std::vector<std::string> notes = figures.notes;
   if (figures.is_converted) {
-    for (auto note : {lost_records, state_forgotten, stacks_end_early, cut_symbol_tables}) {
+    for (auto note : {single_samples, dropped_by_sentry, lost_records, state_forgotten,
+                      stacks_end_early, cut_symbol_tables}) {
       if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
     }
     return notes;

@@ -187,14 +187,18 @@ std::string loss_lines(const RunFigures& figures, bool is_verbose) {
     text +=
         fmt::format("  lost      {} sample{}: {}\n", count, count == 1 ? "" : "s", describe(loss));
   }
-  if (figures.samples_lost() > 0 && !figures.is_converted) {
-    text +=
-        "            Lower --frequency or --stack-bytes; if the buffers are small (-v), raise "
-        "kernel.perf_event_mlock_kb.\n";
+  if (figures.samples_lost() > 0) {
+    text += figures.is_converted
+                ? "            Record with a lower frequency (perf record -F) or larger buffers "
+                  "(-m).\n"
+                : "            Lower --frequency or --stack-bytes; if the buffers are small (-v), "
+                  "raise kernel.perf_event_mlock_kb.\n";
   }
-  if (figures.sampler.throttled > 0 && !figures.is_converted) {
-    text += fmt::format("  throttled {} time{} by the kernel: lower --frequency\n",
-                        figures.sampler.throttled, figures.sampler.throttled == 1 ? "" : "s");
+  if (figures.sampler.throttled > 0) {
+    text += fmt::format("  throttled {} time{} by the kernel: {}\n", figures.sampler.throttled,
+                        figures.sampler.throttled == 1 ? "" : "s",
+                        figures.is_converted ? "record with a lower frequency (perf record -F)"
+                                             : "lower --frequency");
   }
   std::string what;
   if (!figures.law_holds(&what))

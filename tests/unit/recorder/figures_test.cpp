@@ -97,6 +97,18 @@ TEST_CASE("One is told in the singular") {
   CHECK(text.find("throttled 1 time by") != std::string::npos);
 }
 
+TEST_CASE("What the kernel lost or throttled is told of perf's recordings, with perf's options") {
+  RunFigures figures;
+  figures.sample.loss(Loss::RingFull) = 2;
+  figures.sampler.throttled = 3;
+  CHECK(summary_text(figures, {}, false).find("kernel: lower --frequency") != std::string::npos);
+  figures.is_converted = true;
+  const std::string text = summary_text(figures, {}, false);
+  CHECK(text.find("throttled 3 times by the kernel: record with") != std::string::npos);
+  CHECK(text.find("buffers (-m)") != std::string::npos);
+  CHECK(text.find("--") == std::string::npos);
+}
+
 TEST_CASE("The verbose summary says in words why stacks ended") {
   RunFigures figures;
   figures.setup.threads_attached = 1;

@@ -128,6 +128,20 @@ TEST_CASE("Stacks that end in files which could not be read are not the compiler
   CHECK(notes_of(figures).size() == 2);
 }
 
+TEST_CASE("Where no thread has two samples, nothing is written, and a note says why") {
+  RunFigures figures = well_sampled(1);
+  figures.chunks_too_small = 1;
+  CHECK(says(only_note_of(figures), "no thread has two samples"));
+  CHECK(says(only_note_of(figures), "Raise --frequency, or record longer chunks"));
+  figures.is_converted = true;
+  CHECK(says(only_note_of(figures), "no thread has two samples"));
+  CHECK(says(only_note_of(figures), "perf record -F"));
+  // What perf did not sample, its own notes explain.
+  figures.chunks_too_small = 0;
+  figures.sampler.sample_records = 0;
+  CHECK(notes_of(figures).empty());
+}
+
 TEST_CASE("Symbol tables that were too large to be read beside the others are told of") {
   RunFigures figures = well_sampled(1);
   figures.symbol_tables_cut = 2;
@@ -143,6 +157,9 @@ TEST_CASE("Samples that Sentry drops, since their threads have no other, are tol
   CHECK(notes_of(figures).empty());
   figures.samples_of_short_threads = 6;
   CHECK(says(only_note_of(figures), "6 of the 100 samples are the only one of their thread"));
+  CHECK(says(only_note_of(figures), "higher --frequency"));
+  figures.is_converted = true;
+  CHECK(says(only_note_of(figures), "higher frequency (perf record -F)"));
 }
 
 TEST_CASE("A run that took nearly all samples needs no note") {

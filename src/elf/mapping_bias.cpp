@@ -23,6 +23,10 @@ FileRange mapped_range(const Segment& segment, uint64_t page_bytes) {
   return {segment.file_offset & ~mask, (segment.file_offset + segment.file_bytes + mask) & ~mask};
 }
 
+FileRange segment_bytes(const Segment& segment) {
+  return {segment.file_offset, segment.file_offset + segment.file_bytes};
+}
+
 // x86 has pages of 4 KiB. Elsewhere the kernel may use 16 or 64 KiB, of which everything about a
 // mapping is then a multiple; taking a page for larger than it is does little harm.
 uint64_t possible_page_bytes(const Layout& layout, uint64_t begin, uint64_t size_bytes,
@@ -63,7 +67,11 @@ std::optional<LoadBias> bias_of_mapping(const Layout& layout, RuntimeAddress beg
     if (segment.file_bytes == 0 || !range.holds(file_offset)) continue;
     const LoadBias bias = bias_for(segment, begin, file_offset);
     // Whole pages are mapped: an address and its file offset agree in the bits below the page size.
-    if (bias.value % kSmallestPage_bytes != 0) continue;
+    // perf inject -j makes up mappings of compiled functions, which begin anywhere.
+    const bool is_of_kernel = file_offset % kSmallestPage_bytes == 0;
+    const bool may_be = is_of_kernel ? bias.value % kSmallestPage_bytes == 0
+                                     : segment_bytes(segment).holds(file_offset);
+    if (!may_be) continue;
     const bool is_where_linked = layout.type == ET_EXEC && bias.value == 0;
     const Fitness fitness = fitness_of(segment, range, file_offset, size_bytes, is_where_linked);
     if (!best || fitness > best_fitness) {

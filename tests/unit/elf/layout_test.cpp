@@ -258,6 +258,18 @@ TEST_CASE("bias_of_mapping takes the segment that was mapped, whole or in part")
   CHECK_FALSE(bias(layout, kBase, 0x1000, UINT64_MAX & ~uint64_t{0xfff}));
 }
 
+TEST_CASE("bias_of_mapping takes the bias of mappings that begin within a page") {
+  // perf inject -j tells of compiled functions so, each in a file of its own.
+  const Layout layout = loaded_as({{.flags = PF_R | PF_X,
+                                    .file_offset = 0x80,
+                                    .vaddr = 0x80,
+                                    .file_bytes = 0xf,
+                                    .memory_bytes = 0xf}});
+  CHECK(bias(layout, kBase + 0x7010, 0xf, 0x80) == kBase + 0x7010 - 0x80);
+  CHECK_FALSE(bias(layout, kBase + 0x7010, 0xf, 0x8f));
+  CHECK_FALSE(bias(layout, kBase + 0x7010, 0xf, 0));
+}
+
 TEST_CASE("bias_of_mapping prefers the executable one of segments that share a page of the file") {
   // As lld lays out: offsets follow each other, addresses are a page apart.
   const Layout layout = loaded_as({

@@ -39,7 +39,7 @@ Result<std::vector<int>> cpus_to_sample(std::span<const TargetThread> threads) {
     last = std::move(allowed);
     cpus.insert(cpus.end(), last.begin(), last.end());
     std::ranges::sort(cpus);
-    cpus.erase(std::ranges::unique(cpus).begin(), cpus.end());
+    cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
   };
   add(0);
   for (const TargetThread& thread : threads) add(thread.tid);

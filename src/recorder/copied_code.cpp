@@ -8,19 +8,19 @@ namespace sentry_prof::recorder {
 
 namespace {
 
-constexpr uint64_t kPage_bytes = 4096;
+constexpr uint64_t kComparedPage_bytes = 4096;
 
 // Their addresses; those that the pc is in, or that there are fewer of, once.
 std::vector<uint64_t> pages_to_compare(const unwind::Module& code, RuntimeAddress pc) {
-  const uint64_t first = code.begin.value / kPage_bytes;
-  const uint64_t last = (code.end.value - 1) / kPage_bytes;
-  std::vector<uint64_t> pages{pc.value / kPage_bytes};
+  const uint64_t first = code.begin.value / kComparedPage_bytes;
+  const uint64_t last = (code.end.value - 1) / kComparedPage_bytes;
+  std::vector<uint64_t> pages{pc.value / kComparedPage_bytes};
   for (uint64_t i = 0; i < CopiedCode::kSpreadPages; ++i) {
     pages.push_back(first + (last - first) * i / (CopiedCode::kSpreadPages - 1));
   }
   std::ranges::sort(pages);
-  pages.erase(std::ranges::unique(pages).begin(), pages.end());
-  for (uint64_t& page : pages) page *= kPage_bytes;
+  pages.erase(std::unique(pages.begin(), pages.end()), pages.end());
+  for (uint64_t& page : pages) page *= kComparedPage_bytes;
   return pages;
 }
 
@@ -47,15 +47,15 @@ bool CopiedCode::is_copy(const MemoryRequest& request, const unwind::Module& cod
 bool CopiedCode::is_same(const MemoryRequest& request, const unwind::Module& code,
                          RuntimeAddress pc) const {
   const std::vector<uint64_t> pages = pages_to_compare(code, pc);
-  std::vector<std::byte> memory(pages.size() * kPage_bytes);
+  std::vector<std::byte> memory(pages.size() * kComparedPage_bytes);
   std::vector<os::MemoryRange> ranges;
   for (size_t i = 0; i < pages.size(); ++i) {
     const uint64_t begin = std::max(pages[i], code.begin.value);
-    const uint64_t end = std::min(pages[i] + kPage_bytes, code.end.value);
-    ranges.push_back({begin, std::span(memory).subspan(i * kPage_bytes, end - begin)});
+    const uint64_t end = std::min(pages[i] + kComparedPage_bytes, code.end.value);
+    ranges.push_back({begin, std::span(memory).subspan(i * kComparedPage_bytes, end - begin)});
   }
   read_(request, ranges);
-  std::vector<std::byte> in_file(kPage_bytes);
+  std::vector<std::byte> in_file(kComparedPage_bytes);
   return std::ranges::all_of(ranges, [&](const os::MemoryRange& range) {
     const auto file = std::span(in_file).first(range.out.size());
     const LinkAddress begin = to_link({range.address}, code.bias);

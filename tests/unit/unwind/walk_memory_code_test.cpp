@@ -154,14 +154,16 @@ TEST_CASE("deep recursion by frame pointers in code that no file holds ends at i
 
 TEST_CASE("code of a file that is none of ELF is read from the process, too") {
   MemoryCodeWorld w;
-  constexpr uint64_t kPc = 0x10100;  // in the module of which nothing is known but its name
-  w.memory.put(at(kPc), {0x48, 0x83, 0xc4, 0x08, 0xc3});  // add $8, %rsp; ret
+  constexpr uint64_t kInNamedFile =
+      0x10100;  // in the module of which nothing is known but its name
+  w.memory.put(at(kInNamedFile), {0x48, 0x83, 0xc4, 0x08, 0xc3});  // add $8, %rsp; ret
   std::vector<uint64_t> words = kWords;
-  words[1] = at(kPc);
+  words[1] = at(kInNamedFile);
   const Walk walk = w.walk(words, kRecordOfOuter);
   CHECK(end_of(walk) == "root");
-  CHECK(pcs(walk) == Pcs{kCalleePc, kPc, kCallerPc, kOuterPc, kRootPc});
-  MemoryCodeWorld::put_call(w.memory, at(kPc));  // and leads to where a call is
+  CHECK(pcs(walk) == Pcs{kCalleePc, kInNamedFile, kCallerPc, kOuterPc, kRootPc});
+  MemoryCodeWorld::put_call(w.memory, at(kInNamedFile));  // and leads to where a call is
   w.code.put(0x5010, {0x48, 0x83, 0xc4, 0x08, 0xc3});
-  CHECK(pcs(w.walk({0, at(kPc), 0, at(kRootPc)}, 0, at(0x5010))) == Pcs{0x5010, kPc, kRootPc});
+  CHECK(pcs(w.walk({0, at(kInNamedFile), 0, at(kRootPc)}, 0, at(0x5010))) ==
+        Pcs{0x5010, kInNamedFile, kRootPc});
 }

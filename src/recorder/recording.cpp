@@ -1,9 +1,7 @@
 #include "recorder/recording.h"
 
-#include "base/path.h"
 #include "base/time_units.h"
 #include "os/clock.h"
-#include "recorder/executable_name.h"
 #include "recorder/mapping_facts.h"
 #include "recorder/register_mapping.h"
 
@@ -23,8 +21,9 @@ constexpr size_t kMaxRereads = 4096;
 // Processes that have not been sampled since their exec. Their ends may get lost.
 constexpr size_t kMaxExecs = 4096;
 constexpr uint64_t kFreshSample_ns = 300'000'000;
-// A session's release names the build by as much of its build id as people compare.
-constexpr size_t kReleaseBuildIdDigits = 12;
+// A stack is walked again for each copy of an image's code that it turns out to lie in. Programs
+// make one or two; the rest of more is for the next samples.
+constexpr int kMaxCopiesASample = 4;
 constexpr uint32_t kNoThread = UINT32_MAX;
 
 // The words of eight bytes in `bytes`, which need not be aligned. `words` keeps its room.
@@ -53,6 +52,8 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       left_stacks_(unwinder_, options_.read_memory),
       builder_(begin_ns),
       regions_(options_.find_jit_map),
+      namer_(options_.session, options_.main_pid, options_.main_executable,
+             options_.name_executable, processes, images),
       dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
       chunk_end_ns_(begin_ns + options_.chunk_ns),
       idle_threshold_ns_(2 * kNsPerSecond / options_.frequency_hz),
@@ -117,8 +118,9 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   if (ends_for_want_of_image(walked.walk) && reread_maps(sample.pid, time_ns)) {
     walked = walk(time_ns, sample, modules);
   }
-  while (!process.possible_code.modules().empty() &&
-         find_copied_code(process, walked.walk, time_ns)) {
+  for (int copies = 0; copies < kMaxCopiesASample && !process.possible_code.modules().empty() &&
+                       find_copied_code(process, walked.walk, time_ns);
+       ++copies) {
     walked = walk(time_ns, sample, modules);
   }
   const unwind::Walk& stack = walked.walk;
@@ -299,12 +301,7 @@ void Recording::cut_large_chunk(uint64_t time_ns) {
 void Recording::on_body(uint64_t time_ns, const sampling::MapEvent& map) {
   if (map.is_data) return;
   processes_.on_map(time_ns, mapping_facts_of(map));
-  if (map.pid == options_.main_pid && main_image_ == unwind::kNoImage &&
-      options_.main_executable.empty()) {
-    // After exec the kernel maps the main executable first, then its interpreter.
-    const unwind::Module* module = processes_.process(map.pid).modules.find(map.begin);
-    if (module != nullptr) main_image_ = module->image;
-  }
+  namer_.on_map(map.pid, map.begin);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
@@ -316,10 +313,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   regions_.on_exec(comm.pid, time_ns);
   if (execs_.size() > kMaxExecs) execs_.clear();
   execs_.insert(comm.pid);
-  if (comm.pid == options_.main_pid) {
-    main_image_ = unwind::kNoImage;
-    options_.main_executable.clear();
-  }
+  namer_.on_exec(comm.pid);
 }
 
 // exec ends all threads but the caller, which takes over the process's pid as its tid. No exit
@@ -368,7 +362,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   if (!processes_.process(exit.pid).has_exited) return;
   regions_.on_process_end(exit.pid);
   // What it is called is forgotten before long, and what it started may be sampled later.
-  if (exit.pid == options_.main_pid) session();
+  if (exit.pid == options_.main_pid) namer_.session();
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {
@@ -446,7 +440,7 @@ void Recording::cut_chunk(uint64_t end_ns) {
 void Recording::hand_on(profile::RawChunk chunk) {
   regions_.look_for_jit_maps();
   ChunkJob job{.chunk = std::move(chunk),
-               .session = session(),
+               .session = namer_.session(),
                .clock = options_.clock,
                .main_pid = options_.main_pid,
                .forgotten_images = std::exchange(forgotten_images_, {})};
@@ -475,41 +469,6 @@ void Recording::forget_unused() {
   processes_.drop_long_ended();
   const auto gone = images_.forget_unmapped(processes_.mapped_images());
   forgotten_images_.insert(forgotten_images_.end(), gone.begin(), gone.end());
-}
-
-// All chunks of a recording have one release, whatever becomes of the program's file meanwhile.
-const Session& Recording::session() {
-  if (!session_) session_ = named_session();
-  return *session_;
-}
-
-Session Recording::named_session() {
-  Session session = options_.session;
-  const auto image = images_.image(main_image());
-  const std::string& comm = processes_.process(options_.main_pid).name;
-  std::string name = comm;
-  if (image) {
-    name = options_.name_executable ? options_.name_executable(image->path(), comm)
-                                    : std::string(base_name(image->path()));
-  }
-  if (session.transaction_name.empty()) session.transaction_name = name.empty() ? "unknown" : name;
-  if (session.release.empty()) {
-    session.release = release_part(name.empty() ? session.transaction_name : name);
-    if (image && !image->identity().code_id.empty()) {
-      session.release += '@';
-      session.release += image->identity().code_id.substr(0, kReleaseBuildIdDigits);
-    }
-  }
-  return session;
-}
-
-unwind::ImageId Recording::main_image() {
-  if (main_image_ != unwind::kNoImage || options_.main_executable.empty()) return main_image_;
-  for (const unwind::Module& module : processes_.process(options_.main_pid).modules.modules()) {
-    const auto image = images_.image(module.image);
-    if (image && image->path() == options_.main_executable) main_image_ = module.image;
-  }
-  return main_image_;
 }
 
 }  // namespace sentry_prof::recorder

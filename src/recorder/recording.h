@@ -10,6 +10,7 @@
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
 #include "recorder/left_stacks.h"
+#include "recorder/session_namer.h"
 #include "recorder/stack_completion.h"
 #include "recorder/thread_activity.h"
 #include "recorder/waiting_samples.h"
@@ -33,11 +34,10 @@ struct RecordingOptions {
   uint32_t frequency_hz = 101;
   uint64_t register_mask = 0;  // SamplerSetup::register_mask
   profile::ClockAnchor clock;  // of the times of events, until on_clock_step()
-  // An empty release becomes NAME@BUILDID of the main executable when a chunk is cut, an empty
-  // transaction name its NAME.
+  // As SessionNamer takes them.
   Session session;
   uint32_t main_pid = 0;
-  std::string main_executable;  // path; empty for a command that has yet to exec
+  std::string main_executable;
   // Reads a process's maps again, where its map records may have been lost. May be empty.
   std::function<Result<target::ProcessSnapshot>(uint32_t pid)> reread_process;
   // Reads the rest of stacks that are deeper than their copies, code that no file holds, and what
@@ -45,9 +45,8 @@ struct RecordingOptions {
   ReadMemory read_memory;
   // Finds what names a process's JIT code. May be empty.
   FindJitMap find_jit_map;
-  // What the main program is called (executable_name()), by its path and the process's name; empty:
-  // by its path alone.
-  std::function<std::string(const std::string&, const std::string&)> name_executable;
+  // May be empty.
+  SessionNamer::NameExecutable name_executable;
   // Whether a process has ended of whose end no record told. May be empty: then it is taken to
   // live.
   std::function<bool(uint32_t pid)> is_gone;
@@ -144,9 +143,6 @@ class Recording final : public sampling::EventSink {
   void hand_on(profile::RawChunk chunk);
   void forget_unused();
   void end_gone_processes(uint64_t time_ns);
-  const Session& session();
-  Session named_session();
-  unwind::ImageId main_image();
   void name_in_chunk(const ThreadRecord& record, uint32_t tid);
 
   RecordingOptions options_;
@@ -162,6 +158,7 @@ class Recording final : public sampling::EventSink {
   WaitingSamples waiting_;  // of the current chunk
   profile::ChunkBuilder builder_;
   AnonymousRegions regions_;
+  SessionNamer namer_;
   SampleFigures figures_;
   std::unordered_map<uint32_t, ThreadRecord> threads_;  // by tid; ended threads are removed
   struct Reread {
@@ -181,8 +178,6 @@ class Recording final : public sampling::EventSink {
   uint32_t chunk_serial_ = 1;
   uint64_t idle_threshold_ns_;
   uint32_t samples_until_size_check_ = 0;
-  unwind::ImageId main_image_ = unwind::kNoImage;
-  std::optional<Session> session_;  // from the first chunk that has samples on
 };
 
 }  // namespace sentry_prof::recorder

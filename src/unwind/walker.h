@@ -252,10 +252,7 @@ class Walker {
   }
 
   // False if that was the last of the walk's work.
-  bool spend(uint32_t work) {
-    work_left_ -= std::min(work, work_left_);
-    return work_left_ > 0;
-  }
+  bool spend(uint32_t work) { return unwind::spend(work, work_left_); }
 
   Step step_by_rule(LinkAddress pc, CompactRule rule) {
     switch (rule.kind) {

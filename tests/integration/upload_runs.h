@@ -7,6 +7,8 @@
 #include "support/catch2.h"
 #include "temporary_directory.h"
 
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -19,6 +21,19 @@ inline const std::string kKey = "c0ffee00c0ffee00c0ffee00c0ffee00";
 
 inline std::string golden(const std::string& name) {
   return std::string(SENTRY_PROF_TEST_DATA) + "/golden_" + name + ".json";
+}
+
+inline size_t files_in(const std::string& directory) {
+  const std::filesystem::directory_iterator files(directory);
+  return static_cast<size_t>(std::distance(begin(files), end(files)));
+}
+
+// Of the text of an envelope or a profile; "" if there is none.
+inline std::string member(const std::string& json, const std::string& name) {
+  const std::string key = "\"" + name + "\":\"";
+  const size_t begin = json.find(key);
+  if (begin == json.npos) return "";
+  return json.substr(begin + key.size(), json.find('"', begin + key.size()) - begin - key.size());
 }
 
 inline bool shows_key(std::string text) {

@@ -1,0 +1,74 @@
+#include "recorder/session_namer.h"
+
+#include "base/path.h"
+#include "recorder/executable_name.h"
+
+#include <utility>
+
+namespace sentry_prof::recorder {
+namespace {
+
+// As much of a build id as people compare.
+constexpr size_t kReleaseBuildIdDigits = 12;
+
+}  // namespace
+
+SessionNamer::SessionNamer(Session given, uint32_t main_pid, std::string main_executable,
+                           NameExecutable name_executable, target::ProcessTable& processes,
+                           const target::ImageStore& images)
+    : given_(std::move(given)),
+      main_pid_(main_pid),
+      main_executable_(std::move(main_executable)),
+      name_executable_(std::move(name_executable)),
+      processes_(processes),
+      images_(images) {}
+
+// After exec the kernel maps the main executable first, then its interpreter.
+void SessionNamer::on_map(uint32_t pid, RuntimeAddress begin) {
+  if (pid != main_pid_ || first_image_ != unwind::kNoImage || !main_executable_.empty()) return;
+  const unwind::Module* module = processes_.process(pid).modules.find(begin);
+  if (module != nullptr) first_image_ = module->image;
+}
+
+void SessionNamer::on_exec(uint32_t pid) {
+  if (pid != main_pid_) return;
+  first_image_ = unwind::kNoImage;
+  main_executable_.clear();
+}
+
+const Session& SessionNamer::session() {
+  if (!session_) session_ = named();
+  return *session_;
+}
+
+Session SessionNamer::named() const {
+  Session session = given_;
+  const auto image = images_.image(main_image());
+  const std::string& comm = processes_.process(main_pid_).name;
+  std::string name = comm;
+  if (image) {
+    name = name_executable_ ? name_executable_(image->path(), comm)
+                            : std::string(base_name(image->path()));
+  }
+  if (session.transaction_name.empty()) session.transaction_name = name.empty() ? "unknown" : name;
+  if (session.release.empty()) {
+    session.release = release_part(name.empty() ? session.transaction_name : name);
+    if (image && !image->identity().code_id.empty()) {
+      session.release += '@';
+      session.release += image->identity().code_id.substr(0, kReleaseBuildIdDigits);
+    }
+  }
+  return session;
+}
+
+unwind::ImageId SessionNamer::main_image() const {
+  if (main_executable_.empty()) return first_image_;
+  unwind::ImageId found = unwind::kNoImage;
+  for (const unwind::Module& module : processes_.process(main_pid_).modules.modules()) {
+    const auto image = images_.image(module.image);
+    if (image && image->path() == main_executable_) found = module.image;
+  }
+  return found;
+}
+
+}  // namespace sentry_prof::recorder

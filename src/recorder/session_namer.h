@@ -1,0 +1,50 @@
+// What a recording is called at Sentry, after the program that was recorded.
+#pragma once
+
+#include "base/address.h"
+#include "sentry_prof/profile.h"
+#include "target/image_store.h"
+#include "target/process_table.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace sentry_prof::recorder {
+
+// Names the build by its main executable: release NAME@BUILDID, transaction NAME, each unless the
+// user gave one. The main executable is that of `main_executable` (a path); if that is empty, as of
+// a command that has yet to exec, the first that is mapped. Recording thread only.
+class SessionNamer {
+ public:
+  // What the program is called (executable_name()), by its path and the process's name.
+  using NameExecutable = std::function<std::string(const std::string&, const std::string&)>;
+
+  // An empty `name_executable`: by its path alone. The stores must outlive this object.
+  SessionNamer(Session given, uint32_t main_pid, std::string main_executable,
+               NameExecutable name_executable, target::ProcessTable& processes,
+               const target::ImageStore& images);
+
+  // Behind the process table's.
+  void on_map(uint32_t pid, RuntimeAddress begin);
+  void on_exec(uint32_t pid);
+  // All chunks of a recording have one release, whatever becomes of the program's file meanwhile:
+  // the first answer stays.
+  const Session& session();
+
+ private:
+  Session named() const;
+  unwind::ImageId main_image() const;
+
+  Session given_;
+  uint32_t main_pid_;
+  std::string main_executable_;
+  NameExecutable name_executable_;
+  target::ProcessTable& processes_;
+  const target::ImageStore& images_;
+  unwind::ImageId first_image_ = unwind::kNoImage;  // of the main process, where no path is known
+  std::optional<Session> session_;
+};
+
+}  // namespace sentry_prof::recorder

@@ -1,0 +1,183 @@
+// `sentry-prof record --upload` as its users call it, against a scripted server: what arrives, what
+// is kept, and that the key is in no output.
+#include "prerequisites.h"
+#include "process.h"
+#include "sentry_prof/validate.h"
+#include "sentry_server.h"
+#include "support/catch2.h"
+#include "temporary_directory.h"
+#include "text_file.h"
+#include "upload_runs.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace sentry_prof::testing;
+using sentry_prof::validate;
+
+namespace {
+
+// Of the samples in the text of a chunk.
+std::vector<double> timestamps(const std::string& chunk) {
+  const std::string key = "\"timestamp\":";
+  std::vector<double> result;
+  for (size_t at = chunk.find(key); at != chunk.npos; at = chunk.find(key, at + 1)) {
+    result.push_back(std::strtod(chunk.c_str() + at + key.size(), nullptr));
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("record --upload sends chunk after chunk, in order, valid and contiguous",
+          "[record_upload]") {
+  const char* seconds = std::getenv("SENTRY_PROF_UPLOAD_SECONDS");  // 60 for the long run
+  const double duration_s = seconds == nullptr ? 8 : std::atof(seconds);
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  const std::string redis_port = "16399";
+  const BackgroundProcess redis({.arguments = {"redis-server", "--port", redis_port, "--save", ""},
+                                 .directory = directory.path()});
+  sleep_for(0.5);
+  const BackgroundProcess load({.arguments = {"redis-benchmark", "-p", redis_port, "-l", "-q"},
+                                .directory = directory.path()});
+  const auto result = without_key(
+      run_command({.arguments = {sentry_prof_path(), "record", "-p", std::to_string(redis.pid()),
+                                 "--upload", "--dsn", server.dsn(kKey), "--compress", "none",
+                                 "--chunk-seconds", "2", "--summary", "summary.json", "-d",
+                                 std::to_string(duration_s), "--transaction", "GET /"},
+                   .directory = directory.path(),
+                   .time_out_s = duration_s + 60}));
+  INFO(result.standard_error);
+  CHECK(result.status() == 0);
+  const auto requests = server.requests();
+  const size_t chunks = static_cast<size_t>(duration_s / 2);
+  REQUIRE(requests.size() >= chunks + 1);
+  const std::string profiler = member(requests.front().body, "profiler_id");
+  double last = 0;
+  size_t samples = 0;
+  std::set<std::string> chunk_ids;
+  for (size_t i = 0; i + 1 < requests.size(); ++i) {
+    INFO(i);
+    const std::string& body = requests[i].body;
+    CHECK(validate(body, {.against_documents = false}).valid);
+    CHECK(member(body, "profiler_id") == profiler);
+    const auto times = timestamps(body);
+    REQUIRE_FALSE(times.empty());
+    const auto [first_time, last_time] = std::minmax_element(times.begin(), times.end());
+    CHECK(*first_time >= last);                // in order
+    if (i > 0) CHECK(*first_time - last < 2);  // a chunk that is missing would be a longer hole
+    last = *last_time;
+    samples += times.size();
+    chunk_ids.insert(member(body, "chunk_id"));
+  }
+  const std::string& transaction = requests.back().body;
+  CHECK(member(transaction, "transaction") == "GET /");
+  CHECK(contains(transaction, R"("profile":{"profiler_id":")" + profiler + "\"}"));
+  CHECK(files_in(directory.path()) == 1);  // without -o no file but the summary
+  // What arrived is what was recorded, each chunk once.
+  const Summary summary = Summary::load(directory.file("summary.json"));
+  CHECK(chunk_ids.size() == requests.size() - 1);
+  CHECK(static_cast<double>(chunk_ids.size()) == summary.number("chunks"));
+  CHECK(static_cast<double>(samples) == summary.number("samples") + summary.number("idle_markers"));
+}
+
+TEST_CASE("With -o each chunk is in its file and at Sentry under one id", "[record_upload]") {
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  const auto result = run_sentry_prof(
+      {"record", "--upload", "--dsn", server.dsn(kKey), "--compress", "none", "-o", "x.json", "--",
+       "bash", "-c", "for ((i = 0; i < 300000; ++i)); do :; done; exit 3"},
+      directory);
+  INFO(result.standard_error);
+  CHECK(result.status() == 3);
+  REQUIRE(server.requests().size() == 1);
+  CHECK(member(server.requests()[0].body, "chunk_id") ==
+        member(contents_of(directory.path() + "/x.json"), "chunk_id"));
+}
+
+TEST_CASE("^C waits for a silent server for a short while, and says where the rest is",
+          "[record_upload]") {
+  const SentryServer server(R"([{"do": "stall"}])");
+  const TemporaryDirectory directory;
+  const bool has_spool = GENERATE(false, true);
+  std::vector<std::string> arguments = {sentry_prof_path(), "record", "--upload", "--dsn",
+                                        server.dsn(kKey)};
+  if (has_spool) arguments.insert(arguments.end(), {"--spool", directory.path() + "/spool"});
+  const BackgroundProcess busy({.arguments = {"bash", "-c", "while :; do :; done"}});
+  arguments.insert(arguments.end(), {"-p", std::to_string(busy.pid())});
+  BackgroundProcess record({.arguments = arguments, .directory = directory.path()});
+  sleep_for(1.5);
+  record.send_signal(SIGINT);
+  const auto result = without_key(record.wait(30));
+  INFO(result.standard_error);
+  CHECK(result.status() == -SIGINT);
+  CHECK(contains(result.standard_error, has_spool ? "kept in" : "kept as unsent-"));
+  CHECK(files_in(has_spool ? directory.path() + "/spool" : directory.path()) == 1);
+}
+
+namespace {
+
+// Records a process that is not there, with an envelope of an earlier run in the spool.
+CommandResult fail_to_record(const SentryServer& server, const TemporaryDirectory& directory) {
+  const std::vector<std::string> sending = {"--dsn", server.dsn(kKey), "--spool",
+                                            "spool", "--max-retries",  "0"};
+  std::vector<std::string> upload = {"upload", golden("v1")};
+  upload.insert(upload.end(), sending.begin(), sending.end());
+  CHECK(run_sentry_prof(upload, directory).status() == 6);
+  REQUIRE(files_in(directory.file("spool")) == 1);
+  // Above the kernel's largest, PID_MAX_LIMIT.
+  std::vector<std::string> record = {"record", "--upload", "-p", "99999999"};
+  record.insert(record.end(), sending.begin(), sending.end());
+  return run_sentry_prof(record, directory);
+}
+
+}  // namespace
+
+TEST_CASE("A recording that fails sends what waits in the spool", "[record_upload]") {
+  // Slower than the failure: without waiting for it nothing would be sent.
+  const SentryServer server(R"([503, {"status": 200, "delay": 1}])");
+  const TemporaryDirectory directory;
+  const auto result = fail_to_record(server, directory);
+  INFO(result.standard_error);
+  CHECK(result.status() == 1);
+  CHECK(contains(result.standard_error, "99999999"));
+  CHECK(server.requests().size() == 2);
+  CHECK(files_in(directory.file("spool")) == 0);
+}
+
+TEST_CASE("A recording that fails keeps and tells what cannot be sent", "[record_upload]") {
+  const SentryServer server("[503]");
+  const TemporaryDirectory directory;
+  const auto result = fail_to_record(server, directory);
+  INFO(result.standard_error);
+  CHECK(result.status() == 1);
+  CHECK(contains(result.standard_error, "99999999"));
+  CHECK(contains(result.standard_error, "1 not sent yet, kept in spool"));
+  CHECK(files_in(directory.file("spool")) == 1);
+}
+
+TEST_CASE("A recording whose directory goes away sends its chunks all the same",
+          "[record_upload]") {
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  const BackgroundProcess busy({.arguments = {"bash", "-c", "while :; do :; done"}});
+  std::filesystem::create_directory(directory.file("out"));
+  BackgroundProcess record(sentry_prof_in(
+      directory, {"record", "--upload", "--dsn", server.dsn(kKey), "-o", "out/x.json", "-p",
+                  std::to_string(busy.pid()), "--chunk-seconds", "1", "-d", "3"}));
+  REQUIRE(wait_until([&] { return !server.requests().empty(); }));
+  std::filesystem::remove_all(directory.file("out"));
+  const auto result = without_key(record.wait(30));
+  INFO(result.standard_error);
+  CHECK(result.status() == 7);
+  CHECK(contains(result.standard_error, "chunks uploaded only: "));
+  CHECK(server.requests().size() >= 3);
+  CHECK(contains(result.standard_output + result.standard_error,
+                 std::to_string(server.requests().size()) + " accepted by"));
+}

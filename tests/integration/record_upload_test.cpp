@@ -1,6 +1,5 @@
 // `sentry-prof record --upload` as its users call it, against a scripted server: what arrives, what
 // is kept, and that the key is in no output.
-#include "prerequisites.h"
 #include "process.h"
 #include "sentry_prof/validate.h"
 #include "sentry_server.h"

@@ -39,8 +39,9 @@ class FileFix {
 
   int run() {
     auto input = read_profile_input(name_, !options_.no_size_limit);
-    if (!input || input->too_large)
+    if (!input || input->too_large) {
       return refuse(judge_input(name_, input, options_, kNoSizeLimitHint), {});
+    }
     RepairResult result = repair(std::move(input->text));
     if (result.outcome != RepairOutcome::Whole) {
       const JudgedFile file{name_, validate(result.text, options_.judging()), {}, {}};

@@ -167,7 +167,13 @@ void ProcessTable::note_possible_code(Process& process, const unwind::Module& mo
   };
   if (std::ranges::any_of(known.modules(), is_replaced)) known.insert(nothing_at(module));
   if (possible) known.insert(*possible);
-  if (known.modules().size() > kMaxPossibleCode) known.clear();
+  keep_possible_code_bounded(known);
+}
+
+void ProcessTable::keep_possible_code_bounded(unwind::ModuleMap& known) {
+  if (known.modules().size() <= kMaxPossibleCode) return;
+  ++forgotten_;
+  known.clear();
 }
 
 std::optional<unwind::Module> ProcessTable::possible_code(const Process& process,
@@ -187,8 +193,9 @@ void ProcessTable::note_code_above(Process& process, const MappingFacts& data) {
   const unwind::Module* const module = process.modules.find({data.begin.value + data.size_bytes});
   if (module == nullptr || module->image != unwind::kNoImage) return;
   const auto possible = images_.possible_code(module->begin, module->end, data);
-  const bool has_room = process.possible_code.modules().size() < kMaxPossibleCode;
-  if (possible && has_room) process.possible_code.insert(*possible);
+  if (!possible) return;
+  process.possible_code.insert(*possible);
+  keep_possible_code_bounded(process.possible_code);
 }
 
 void ProcessTable::on_proven_code(uint32_t pid, const unwind::Module& code) {

@@ -59,7 +59,7 @@ class ProcessTable {
   // tell of no munmap, so that more may pile up; mappings without an image are then forgotten.
   static constexpr size_t kMaxModules = 16'384;
   // Of a process, which has one or two for each library whose code it copies (what takes a copy's
-  // place counts as well). With more all are forgotten.
+  // place counts as well). With more all are forgotten, and counted.
   static constexpr size_t kMaxPossibleCode = 128;
   // Of all processes, also such as never ended that we know of: 48 MiB. A process that would need
   // more than is left has to do without mappings that have no image, or without any.
@@ -136,6 +136,7 @@ class ProcessTable {
   void insert(Process& process, const MappingFacts& mapping);
   void note_possible_code(Process& process, const unwind::Module& module);
   void note_code_above(Process& process, const MappingFacts& data);
+  void keep_possible_code_bounded(unwind::ModuleMap& known);
   std::optional<unwind::Module> possible_code(const Process& process,
                                               const unwind::Module& module) const;
   void copy_modules(const Process& parent, Process& child);

@@ -209,6 +209,7 @@ TEST_CASE("Of more possible copies than programs make all are forgotten") {
   Copier copier;
   for (uint64_t i = 0; i <= target::ProcessTable::kMaxPossibleCode; ++i) {
     CHECK(copier.possible().size() == i);
+    CHECK(copier.processes.forgotten_count() == 0);
     const uint64_t place = i * 0x100000;
     MappingFacts code = piece_of_file(kCodeBegin, kCodeEnd);
     code.begin.value += place;
@@ -216,4 +217,5 @@ TEST_CASE("Of more possible copies than programs make all are forgotten") {
     copier.map(piece_without_file(kCodeBegin + place, kCodeEnd + place));
   }
   CHECK(copier.possible().empty());
+  CHECK(copier.processes.forgotten_count() == 1);
 }

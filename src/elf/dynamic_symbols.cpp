@@ -17,7 +17,8 @@ struct DynamicTags {
   uint64_t symbols = 0, strings = 0, strings_bytes = 0, hash = 0, gnu_hash = 0;
 };
 
-DynamicTags read_tags(const ByteSource& file, const Layout& layout, const Section& dynamic) {
+DynamicTags read_tags(const ByteSource& file, const Layout& layout, const Section& dynamic,
+                      LoadBias relocated_by) {
   DynamicTags tags;
   std::vector<std::byte> bytes(
       static_cast<size_t>(std::min(dynamic.size_bytes, kMaxDynamic_bytes)));
@@ -27,11 +28,12 @@ DynamicTags read_tags(const ByteSource& file, const Layout& layout, const Sectio
     const uint64_t tag = layout.is_64_bit ? reader.u64() : reader.u32();
     const uint64_t value = layout.is_64_bit ? reader.u64() : reader.u32();
     if (!reader.ok() || tag == DT_NULL) break;
-    if (tag == DT_SYMTAB) tags.symbols = value;
-    if (tag == DT_STRTAB) tags.strings = value;
+    const uint64_t address = value - relocated_by.value;
+    if (tag == DT_SYMTAB) tags.symbols = address;
+    if (tag == DT_STRTAB) tags.strings = address;
     if (tag == DT_STRSZ) tags.strings_bytes = value;
-    if (tag == DT_HASH) tags.hash = value;
-    if (tag == DT_GNU_HASH) tags.gnu_hash = value;
+    if (tag == DT_HASH) tags.hash = address;
+    if (tag == DT_GNU_HASH) tags.gnu_hash = address;
   }
   return tags;
 }
@@ -93,8 +95,8 @@ uint32_t count_by_gnu_hash(const ByteSource& file, const Layout& layout, uint64_
 }  // namespace
 
 std::optional<SymbolSection> find_dynamic_symbols(const ByteSource& file, const Layout& layout,
-                                                  const Section& dynamic) {
-  const DynamicTags tags = read_tags(file, layout, dynamic);
+                                                  const Section& dynamic, LoadBias relocated_by) {
+  const DynamicTags tags = read_tags(file, layout, dynamic, relocated_by);
   uint32_t count = 0;
   if (tags.hash != 0) count = count_by_hash(file, layout, tags.hash);
   if (count == 0 && tags.gnu_hash != 0) count = count_by_gnu_hash(file, layout, tags.gnu_hash);

@@ -82,11 +82,12 @@ void add_from_program_headers(const ByteSource& file, const std::vector<ProgramH
   for (const ProgramHeader& header : headers) {
     if (header.type == PT_GNU_EH_FRAME && !layout.eh_frame_hdr) {
       layout.eh_frame_hdr = contents_of(header, file.size_bytes());
-    } else if (header.type == PT_DYNAMIC && !layout.dynsym) {
-      const auto dynamic = contents_of(header, file.size_bytes());
-      if (dynamic) layout.dynsym = find_dynamic_symbols(file, layout, *dynamic);
+    } else if (header.type == PT_DYNAMIC && !layout.dynamic) {
+      layout.dynamic = contents_of(header, file.size_bytes());
     }
   }
+  if (layout.dynsym || !layout.dynamic) return;
+  layout.dynsym = find_dynamic_symbols(file, layout, *layout.dynamic);
 }
 
 // The ABI flags by which symbolic tells 64-bit MIPS; they are EF_MIPS_ABI_O64 and EABI64 in

@@ -69,6 +69,7 @@ struct Layout {
   std::optional<Section> go_functions;   // .gopclntab: what Go's runtime knows of its functions
   std::optional<Section> gnu_debugdata;  // an ELF file in xz with what was stripped: MiniDebugInfo
   std::optional<SymbolSection> symtab, dynsym;
+  std::optional<Section> dynamic;  // PT_DYNAMIC
 
   // The first segment whose part of the file holds the `size_bytes` at `address`, if need be of the
   // executable ones only. Null if none does.

@@ -32,7 +32,7 @@ uint64_t subject_of(const FileRequest& request) {
 
 bool opens_file(FileRequestKind kind) {
   return kind == FileRequestKind::Open || kind == FileRequestKind::OpenByPath ||
-         kind == FileRequestKind::OpenJitMap;
+         kind == FileRequestKind::OpenMapped || kind == FileRequestKind::OpenJitMap;
 }
 
 std::optional<FileReply> reply_in(const os::HelperProcesses::Answer& answer) {

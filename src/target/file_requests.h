@@ -15,6 +15,7 @@ namespace sentry_prof::target {
 enum class FileRequestKind : uint8_t {
   Open,           // ImageOpener::open()
   OpenByPath,     // ImageOpener::open_by_path()
+  OpenMapped,     // ImageOpener::open_mapped()
   NameIsLiteral,  // ImageOpener::name_is_literal()
   OpenJitMap,     // JitMapFinder::open(), of `mapping.pid`
   IsSameFile,     // os::is_same_file(), of `mapping.path` and `other_path`

@@ -44,18 +44,16 @@ constexpr std::array<uint32_t, 17> kOwnFileSystems = {BTRFS_SUPER_MAGIC,
                                                       kJfsMagic,
                                                       kZfsMagic};
 
-// What make_proc_opener() gives of files.
-Result<std::shared_ptr<const os::FileByteSource>> as_file(
-    Result<std::shared_ptr<const ByteSource>> opened) {
+Result<std::shared_ptr<const ByteSource>> as_bytes(Result<os::Fd> opened) {
   if (!opened) return tl::unexpected(std::move(opened.error()));
-  auto file = std::dynamic_pointer_cast<const os::FileByteSource>(std::move(*opened));
-  if (file == nullptr) return fail(ErrorCode::Unsupported, "not a file");
-  return file;
+  auto file = os::FileByteSource::adopt(std::move(*opened));
+  if (!file) return tl::unexpected(std::move(file.error()));
+  return std::shared_ptr<const ByteSource>(std::move(*file));
 }
 
-Result<std::shared_ptr<const os::FileByteSource>> as_file(Result<os::Fd> opened) {
-  if (!opened) return tl::unexpected(std::move(opened.error()));
-  return os::FileByteSource::adopt(std::move(*opened));
+// Null of what is no file: the vdso, what is read in a process's memory.
+const os::FileByteSource* as_file(const ByteSource& bytes) {
+  return dynamic_cast<const os::FileByteSource*>(&bytes);
 }
 
 FileReply refused(Error error) {
@@ -92,14 +90,17 @@ os::HelperProcesses::Answer FileServer::answer(Bytes question) {
 FileReply FileServer::reply_to(const FileRequest& request, os::Fd& passed) {
   switch (request.kind) {
     case FileRequestKind::Open:
-      return opened(request.file, as_file(opener_->open(request.mapping)), passed);
+      return opened(request.file, opener_->open(request.mapping), passed);
     case FileRequestKind::OpenByPath:
-      return opened(request.file, as_file(opener_->open_by_path(request.mapping)), passed);
+      return opened(request.file, opener_->open_by_path(request.mapping), passed);
+    case FileRequestKind::OpenMapped:
+      return opened(request.file, opener_->open_mapped(request.mapping), passed);
     case FileRequestKind::NameIsLiteral:
       return yes_or_no(opener_->name_is_literal(request.mapping));
     case FileRequestKind::OpenJitMap:
       return opened(request.file,
-                    as_file(jit_maps_.open(request.mapping.pid, request.program_begin_ns)), passed);
+                    as_bytes(jit_maps_.open(request.mapping.pid, request.program_begin_ns)),
+                    passed);
     case FileRequestKind::IsSameFile:
       return yes_or_no(os::is_same_file(request.mapping.path, request.other_path));
     case FileRequestKind::Size:
@@ -107,51 +108,53 @@ FileReply FileServer::reply_to(const FileRequest& request, os::Fd& passed) {
     case FileRequestKind::Read:
       return read(request);
     case FileRequestKind::Close:
-      for (const uint64_t number : request.closed_files) files_.erase(number);
+      for (const uint64_t number : request.closed_files) sources_.erase(number);
       return yes_or_no(true);
   }
   return refused({ErrorCode::Malformed, "not a request for a file"});
 }
 
-FileReply FileServer::opened(uint64_t number, Result<File> file, os::Fd& passed) {
-  if (!file) return refused(std::move(file.error()));
+FileReply FileServer::opened(uint64_t number, Result<Source> source, os::Fd& passed) {
+  if (!source) return refused(std::move(source.error()));
+  const os::FileByteSource* const file = as_file(**source);
   FileReply reply = yes_or_no(true);
-  reply.size_bytes = (*file)->size_bytes();
-  reply.is_passed = may_pass_((*file)->fd());
+  reply.size_bytes = (*source)->size_bytes();
+  reply.is_passed = file != nullptr && may_pass_(file->fd());
   if (reply.is_passed) {
-    passed = os::Fd(::fcntl((*file)->fd(), F_DUPFD_CLOEXEC, 0));
+    passed = os::Fd(::fcntl(file->fd(), F_DUPFD_CLOEXEC, 0));
   } else {
     reply.bytes.resize(std::min<uint64_t>(reply.size_bytes, RecentPieces::kPiece_bytes));
-    if (!(*file)->read_at(0, reply.bytes)) reply.bytes.clear();
-    files_.insert_or_assign(number, std::move(*file));
+    if (!(*source)->read_at(0, reply.bytes)) reply.bytes.clear();
+    sources_.insert_or_assign(number, std::move(*source));
   }
   return reply;
 }
 
 FileReply FileServer::read(const FileRequest& request) const {
   FileReply reply;
-  const os::FileByteSource* const file = find(request.file);
-  if (file == nullptr) return reply;
+  const ByteSource* const source = find(request.file);
+  if (source == nullptr) return reply;
   reply.bytes.resize(std::min<uint64_t>(request.size_bytes, kMaxFilePiece_bytes));
-  reply.is_yes = file->read_at(request.offset, reply.bytes);
+  reply.is_yes = source->read_at(request.offset, reply.bytes);
   if (reply.is_yes) return reply;
   reply.bytes.clear();
-  if (file->was_changed()) reply.error.code = ErrorCode::Gone;
+  if (source->was_changed()) reply.error.code = ErrorCode::Gone;
   return reply;
 }
 
 // As it is now: JIT maps grow.
 FileReply FileServer::size_of(uint64_t number) const {
-  const os::FileByteSource* const file = find(number);
+  const ByteSource* const source = find(number);
+  const os::FileByteSource* const file = source == nullptr ? nullptr : as_file(*source);
   struct stat status {};
   FileReply reply = yes_or_no(file != nullptr && ::fstat(file->fd(), &status) == 0);
   reply.size_bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
   return reply;
 }
 
-const os::FileByteSource* FileServer::find(uint64_t number) const {
-  const auto found = files_.find(number);
-  return found == files_.end() ? nullptr : found->second.get();
+const ByteSource* FileServer::find(uint64_t number) const {
+  const auto found = sources_.find(number);
+  return found == sources_.end() ? nullptr : found->second.get();
 }
 
 }  // namespace sentry_prof::target

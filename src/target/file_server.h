@@ -21,7 +21,7 @@ namespace sentry_prof::target {
 bool is_read_without_asking(int fd);
 
 // Opens files as make_proc_opener() and JitMapFinder do. Passes on those that are read without
-// asking, and reads the others itself.
+// asking, and reads the others itself, and what is read in a process's memory.
 class FileServer {
  public:
   using MayPass = bool (*)(int fd);
@@ -31,18 +31,18 @@ class FileServer {
   os::HelperProcesses::Answer answer(Bytes question);
 
  private:
-  using File = std::shared_ptr<const os::FileByteSource>;
+  using Source = std::shared_ptr<const ByteSource>;
 
   FileReply reply_to(const FileRequest& request, os::Fd& passed);
-  FileReply opened(uint64_t number, Result<File> file, os::Fd& passed);
+  FileReply opened(uint64_t number, Result<Source> source, os::Fd& passed);
   FileReply read(const FileRequest& request) const;
   FileReply size_of(uint64_t number) const;
-  const os::FileByteSource* find(uint64_t number) const;  // null: not open
+  const ByteSource* find(uint64_t number) const;  // null: not open
 
   MayPass may_pass_;
   std::unique_ptr<ImageOpener> opener_;
   JitMapFinder jit_maps_;
-  std::unordered_map<uint64_t, File> files_;  // by the asker's numbers
+  std::unordered_map<uint64_t, Source> sources_;  // by the asker's numbers
 };
 
 }  // namespace sentry_prof::target

@@ -1,6 +1,7 @@
 #include "target/image_store.h"
 
 #include "base/hex.h"
+#include "elf/dynamic_symbols.h"
 #include "target/mapping_kind.h"
 
 #include <algorithm>
@@ -176,6 +177,13 @@ ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known pre
   if (!file && file.error().code == ErrorCode::Gone) {
     file = identify(mapping, opener_.open_by_path(mapping));
   }
+  // Who does not answer for a file does not bring its pages either.
+  if (!file && file.error().code != ErrorCode::Io) {
+    if (auto mapped = identify(mapping, opener_.open_mapped(mapping))) {
+      find_relocated_symbols(mapping, *mapped);
+      file = std::move(mapped);
+    }
+  }
   if (file) return add_file(mapping, std::move(*file));
   // Most likely the same program under another name, until this one's file can be opened.
   const unwind::ImageId other = image_of_build_id(mapping.build_id);
@@ -202,6 +210,14 @@ Result<ImageStore::IdentifiedFile> ImageStore::identify(
   }
   if (!layout) return tl::unexpected(std::move(layout.error()));
   return IdentifiedFile{std::move(*file), std::move(*layout), std::move(identity)};
+}
+
+void ImageStore::find_relocated_symbols(const MappingFacts& mapping, IdentifiedFile& file) {
+  elf::Layout& layout = file.layout;
+  if (layout.dynsym || !layout.dynamic) return;
+  const auto bias =
+      elf::bias_of_mapping(layout, mapping.begin, mapping.size_bytes, mapping.file_offset);
+  if (bias) layout.dynsym = elf::find_dynamic_symbols(*file.bytes, layout, *layout.dynamic, *bias);
 }
 
 ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFile file) {
@@ -305,7 +321,7 @@ unwind::ImageId ImageStore::add_known_by_name(const MappingFacts& mapping) {
 std::string ImageStore::display_path(const MappingFacts& mapping) {
   const bool has_suffix = mapping.path.ends_with(kDeletedSuffix);
   if (!has_suffix || opener_.name_is_literal(mapping)) return mapping.path;
-  return mapping.path.substr(0, mapping.path.size() - kDeletedSuffix.size());
+  return std::string(without_deleted_suffix(mapping.path));
 }
 
 void ImageStore::note_problem(std::string text) {
@@ -352,8 +368,9 @@ std::vector<std::string> ImageStore::problems_of(const LoadedImage& image) {
   }
   if (!image.is_known_by_name_only() && image.file().was_changed()) {
     problems.push_back(fmt::format(
-        "{}: was overwritten while it was recorded: function names and unwind information that "
-        "had not been read before are missing",
+        "{}: was overwritten while it was recorded, or had been deleted and is not mapped any "
+        "more: "
+        "function names and unwind information that had not been read before are missing",
         image.path()));
   }
   if (!image.debug_cfi().problem().empty()) {

@@ -119,6 +119,11 @@ class ImageOpener {
   virtual Result<std::shared_ptr<const ByteSource>> open(const MappingFacts& mapping) = 0;
   // The file that has the mapping's name now, whatever lies in the mapping's place.
   virtual Result<std::shared_ptr<const ByteSource>> open_by_path(const MappingFacts& mapping) = 0;
+  // Its bytes as its process has it mapped, of a file that cannot be opened: those that are mapped
+  // read-only, the others are zero (MappedFile).
+  virtual Result<std::shared_ptr<const ByteSource>> open_mapped(const MappingFacts& /*mapping*/) {
+    return fail(ErrorCode::Unsupported, "not of a process that runs");
+  }
   // Whether a path that ends in " (deleted)" is the file's real name; asked after open().
   virtual bool name_is_literal(const MappingFacts& /*mapping*/) { return false; }
 };
@@ -148,10 +153,11 @@ class ImageStore {
       : opener_(opener), cfi_budget_(std::make_shared<CfiBudget>(cfi_budget)) {}
 
   // The module of a new executable mapping: finds the image by build id and path, else by device,
-  // inode and path, else opens it, and takes it for a known one if build id, segments and symbol
-  // tables are the same; again, as another image, if the file was written to since (ByteSource's
-  // is_unchanged()). A mapping whose file cannot be read or is no ELF gives a module without CFI
-  // and with image == kNoImage for anonymous memory, or an image that is known by name only.
+  // inode and path, else opens it, or its process's memory of it, and takes it for a known one if
+  // build id, segments and symbol tables are the same; again, as another image, if the file was
+  // written to since (ByteSource's is_unchanged()). A mapping whose file cannot be read or is no
+  // ELF gives a module without CFI and with image == kNoImage for anonymous memory, or an image
+  // that is known by name only.
   unwind::Module module_for(const MappingFacts& mapping);
 
   // What memory without an image may be a copy of, if it lies beside or over a module of the
@@ -217,6 +223,8 @@ class ImageStore {
   Known try_to_open(const MappingFacts& mapping, Known previous);
   static Result<IdentifiedFile> identify(const MappingFacts& mapping,
                                          Result<std::shared_ptr<const ByteSource>> file);
+  // What the loader has relocated, of a file that is read as it is mapped.
+  static void find_relocated_symbols(const MappingFacts& mapping, IdentifiedFile& file);
   Known add_file(const MappingFacts& mapping, IdentifiedFile file);
   Result<std::shared_ptr<const ByteSource>> find_debug_file(const MappingFacts& mapping);
   Known without_file(const MappingFacts& mapping, const Error& error, Known previous);

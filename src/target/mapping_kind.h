@@ -7,6 +7,7 @@ namespace sentry_prof::target {
 
 // The kernel appends this to the path of a file that has no name any more (d_path).
 inline constexpr std::string_view kDeletedSuffix = " (deleted)";
+std::string_view without_deleted_suffix(std::string_view path);
 
 inline constexpr std::string_view kVdsoPath = "[vdso]";
 
@@ -15,7 +16,8 @@ bool is_device_path(std::string_view path);
 
 enum class MappingKind {
   File,      // a path that may be opened
-  MemoryFd,  // "/memfd:NAME": an ELF file or JIT code, can be opened by map_files only
+  MemoryFd,  // "/memfd:NAME": an ELF file or JIT code, can be opened by map_files only, or read as
+             // it is mapped
   Vdso,
   Anonymous,  // no file, or none that may be opened: devices, SysV shared memory, [heap], //anon
 };

@@ -3,6 +3,7 @@
 #include "target/proc.h"
 
 #include <charconv>
+#include <optional>
 #include <utility>
 
 namespace sentry_prof::target {
@@ -44,6 +45,7 @@ struct Line {
   MappingFacts mapping;   // without its path
   std::string_view path;  // escaped; may be missing
   bool is_executable = false;
+  bool is_read_only = false;  // or executable as well; not what cannot be read
 
   uint64_t end() const { return mapping.begin.value + mapping.size_bytes; }
   bool is_of_file() const { return kind_of_mapping(path) == MappingKind::File; }
@@ -84,6 +86,7 @@ bool parse_line(std::string_view line, Line& result) {
   mapping.begin = {begin};
   mapping.size_bytes = end - begin;
   result.is_executable = permissions[2] == 'x';
+  result.is_read_only = permissions[0] == 'r' && permissions[1] != 'w';
   if (path != line.npos) result.path = line.substr(path);
   return true;
 }
@@ -109,6 +112,18 @@ bool has_code_instead(const Line& below, const Line& middle, const Line& above) 
   return are_around && middle.is_executable && !middle.is_of_file() && !is_device_path(middle.path);
 }
 
+// The line has `mapping`'s begin, of the same file as far as can be told: with a build id the
+// caller compares that. A path may have got " (deleted)" since, and the inode be another layer's
+// (proc_opener.cpp).
+bool is_where_it_was(const Line& line, const MappingFacts& mapping) {
+  const uint64_t inside = mapping.begin.value - line.mapping.begin.value;
+  if (mapping.begin < line.mapping.begin || inside >= line.mapping.size_bytes) return false;
+  if (line.mapping.file_offset + inside != mapping.file_offset) return false;
+  const bool is_same_inode = mapping.inode != 0 && line.mapping.inode == mapping.inode;
+  return !mapping.build_id.empty() || is_same_inode ||
+         without_deleted_suffix(without_escapes(line.path)) == without_deleted_suffix(mapping.path);
+}
+
 }  // namespace
 
 std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid) {
@@ -128,6 +143,20 @@ std::vector<MappingFacts> parse_data_below_code(std::string_view text, uint32_t 
     below = std::exchange(middle, above);
   });
   return mappings;
+}
+
+std::vector<MappedPiece> parse_mapped_pieces(std::string_view text, const MappingFacts& mapping) {
+  std::optional<Line> code;
+  for_each_line(text, mapping.pid, [&](const Line& line) {
+    if (is_where_it_was(line, mapping)) code = line;
+  });
+  std::vector<MappedPiece> pieces;
+  if (!code) return pieces;
+  for_each_line(text, mapping.pid, [&](const Line& line) {
+    if (!line.is_read_only || !line.is_of_same_file(*code)) return;
+    pieces.push_back({line.mapping.file_offset, line.mapping.size_bytes, line.mapping.begin});
+  });
+  return pieces;
 }
 
 }  // namespace sentry_prof::target

@@ -16,6 +16,18 @@ std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid);
 // same file goes on with data: all of its code was replaced.
 std::vector<MappingFacts> parse_data_below_code(std::string_view text, uint32_t pid);
 
+// What a process has mapped of a file in one place.
+struct MappedPiece {
+  uint64_t file_offset = 0;
+  uint64_t size_bytes = 0;
+  RuntimeAddress begin;
+
+  bool operator==(const MappedPiece&) const = default;
+};
+// Pure: all read-only pieces of the file of `mapping`, executable or not, in the order of their
+// addresses. None if something else is mapped there by now.
+std::vector<MappedPiece> parse_mapped_pieces(std::string_view text, const MappingFacts& mapping);
+
 // Whether /proc is there and numbers processes as we do. Else nothing is known of any, or what is
 // known is another's: chroots without it, pid namespaces with their parent's.
 Result<void> check_proc();

@@ -3,6 +3,7 @@
 #include "os/errors.h"
 #include "os/privileges.h"
 #include "target/image_files.h"
+#include "target/mapped_file.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"
 #include "target/process_files.h"
@@ -125,6 +126,10 @@ class ProcOpener final : public ImageOpener {
   Result<std::shared_ptr<const ByteSource>> open_by_path(const MappingFacts& mapping) override {
     if (kind_of_mapping(mapping.path) == MappingKind::File) return open_named_file(mapping);
     return fail(ErrorCode::NotFound, "has no name to be found by");
+  }
+
+  Result<std::shared_ptr<const ByteSource>> open_mapped(const MappingFacts& mapping) override {
+    return MappedFile::open(mapping);
   }
 
   bool name_is_literal(const MappingFacts& mapping) override {

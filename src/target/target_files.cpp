@@ -178,6 +178,9 @@ class HelpedOpener final : public ImageOpener {
   Result<std::shared_ptr<const ByteSource>> open_by_path(const MappingFacts& mapping) override {
     return open_bytes(helpers_, pieces_, {FileRequestKind::OpenByPath, mapping});
   }
+  Result<std::shared_ptr<const ByteSource>> open_mapped(const MappingFacts& mapping) override {
+    return open_bytes(helpers_, pieces_, {FileRequestKind::OpenMapped, mapping});
+  }
   bool name_is_literal(const MappingFacts& mapping) override {
     return is_yes(helpers_, {FileRequestKind::NameIsLiteral, mapping});
   }

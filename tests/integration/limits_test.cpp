@@ -1,16 +1,21 @@
 // Machines that permit little: other users, small limits.
 #include "command_line.h"
+#include "elf_identity.h"
 #include "prerequisites.h"
 #include "recording.h"
 #include "support/catch2.h"
 #include "sysctl_guard.h"
 #include "target_path.h"
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <sstream>
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 using namespace sentry_prof::testing;
@@ -70,6 +75,21 @@ class NobodysPlace {
   TemporaryDirectory directory_;
 };
 
+// For five ticks, 50 ms: all of its libraries are loaded by then.
+bool has_run_a_while(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string field;
+  constexpr int kUserTime = 14;  // proc_pid_stat(5); the name before it has no blanks
+  for (int number = 0; number < kUserTime; ++number) file >> field;
+  return file && std::stoi(field) >= 5;
+}
+
+std::string path_of_c_library() {
+  Dl_info facts{};
+  REQUIRE(::dladdr(reinterpret_cast<void*>(&std::getenv), &facts) != 0);
+  return std::filesystem::canonical(facts.dli_fname);
+}
+
 void check_is_spin(const Recording& recording) {
   INFO(recording.result.standard_error);
   CHECK(recording.result.status() == 0);
@@ -92,6 +112,34 @@ TEST_CASE("An ordinary user profiles an own program, without the time in system 
   check_is_spin(recording);
   CHECK(recording.summary().flag("kernel_excluded"));
   check_says(recording.result, "time in system calls is missing");
+}
+
+TEST_CASE("An ordinary user gets whole stacks through a library that was deleted or replaced",
+          "[nobody]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_other_user());
+  const NobodysPlace place;
+  const SysctlGuard paranoid(kParanoid, "2");
+  REQUIRE(paranoid.is_set());
+  const std::string library = place.file("libc.so.6");
+  const std::string c_library = path_of_c_library();
+  std::filesystem::copy_file(c_library, library);
+  Command command = place.command({place.file("spin"), "60"});
+  command.environment = {{"LD_LIBRARY_PATH", place.directory().path()}};
+  BackgroundProcess target(command);
+  REQUIRE(wait_until([&] { return has_run_a_while(target.pid()); }));
+  const bool is_replaced = GENERATE(false, true);
+  std::filesystem::remove(library);
+  if (is_replaced) std::filesystem::copy_file(place.file("spin"), library);
+  const Recording recording = read_recording(
+      place.directory(),
+      run_command(place.record_command({"-p", std::to_string(target.pid()), "-d", "1"})));
+  check_is_spin(recording);
+  CAPTURE(recording.result.standard_error);
+  const auto& images = recording.profile().images;
+  const auto image = std::ranges::find(images, library, &LoadedImage::code_file);
+  REQUIRE(image != images.end());
+  CHECK(image->debug_id == identity_by_the_documented_rule(c_library).debug_id);
 }
 
 TEST_CASE("Another user's process is refused with advice", "[nobody]") {

@@ -29,12 +29,19 @@ class FakeOpener final : public target::ImageOpener {
     if (found == files.end()) return fail(ErrorCode::NotFound, "no such file");
     return std::make_shared<MemoryByteSource>(found->second);
   }
+  Result<std::shared_ptr<const ByteSource>> open_mapped(
+      const target::MappingFacts& mapping) override {
+    const auto found = mapped_files.find(mapping.begin.value);
+    if (found == mapped_files.end()) return fail(ErrorCode::NotFound, "not mapped any more");
+    return std::make_shared<MemoryByteSource>(found->second);
+  }
   bool name_is_literal(const target::MappingFacts& mapping) override {
     return literal_names.contains(mapping.path);
   }
 
   std::map<std::string, std::vector<std::byte>> files;
   std::map<uint64_t, std::vector<std::byte>> files_in_place;  // by address, whatever their names
+  std::map<uint64_t, std::vector<std::byte>> mapped_files;    // by address, as processes have them
   std::set<std::string> silent;                               // paths of which nobody answers
   std::set<uint32_t> ended;                                   // processes
   std::set<std::string> literal_names;

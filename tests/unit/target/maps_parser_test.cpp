@@ -118,3 +118,44 @@ TEST_CASE("parse_data_below_code leaves out what is otherwise beside code withou
   CHECK(count("1000-2000 r-xp 0 0:1 5    /lib/x.so", kCode, kAbove) == 0);  // a module tells
   CHECK(count("1000-2000 r--p 0 0:0 0 ", kCode, "4000-5000 r--p 0 0:0 0 ") == 0);
 }
+
+TEST_CASE("parse_mapped_pieces finds what a process cannot write to of a mapping's file") {
+  constexpr std::string_view kMaps =
+      "1000-3000 r--p 0 0:1 5    /lib/a.so (deleted)\n"
+      "3000-5000 r-xp 2000 0:1 5 /lib/a.so (deleted)\n"
+      "5000-6000 r--p 4000 0:1 5 /lib/a.so (deleted)\n"
+      "6000-7000 rw-p 5000 0:1 5 /lib/a.so (deleted)\n"
+      "7000-8000 ---p 6000 0:1 5 /lib/a.so (deleted)\n"
+      "8000-9000 r-xp 2000 0:1 6 /lib/a.so\n"
+      "9000-a000 r-xp 2000 0:2 5 /lib/a.so (deleted)\n";
+  const std::vector<target::MappedPiece> all = {
+      {0, 0x2000, {0x1000}}, {0x2000, 0x2000, {0x3000}}, {0x4000, 0x1000, {0x5000}}};
+  target::MappingFacts mapping{.begin = {0x3000}, .file_offset = 0x2000, .inode = 5};
+  mapping.path = "/lib/a.so";
+  const auto pieces = [&] { return target::parse_mapped_pieces(kMaps, mapping); };
+  CHECK(pieces() == all);
+  SECTION("told by its path, where the inode is another layer's") {
+    mapping.inode = 7;
+    CHECK(pieces() == all);
+    mapping.path = "/lib/b.so";
+    CHECK(pieces().empty());
+  }
+  SECTION("the caller compares the build id, which is given without an inode") {
+    mapping.inode = 0;
+    mapping.path = "/lib/renamed.so";
+    CHECK(pieces().empty());
+    mapping.build_id.resize(20);
+    CHECK(pieces() == all);
+  }
+  SECTION("part of what was mapped in one piece") {
+    mapping.begin = {0x4000};
+    mapping.file_offset = 0x3000;
+    CHECK(pieces() == all);
+  }
+  SECTION("something else is mapped there by now, or the same from elsewhere in the file") {
+    mapping.begin = {0xb000};
+    CHECK(pieces().empty());
+    mapping.begin = {0x4000};
+    CHECK(pieces().empty());
+  }
+}

@@ -93,6 +93,35 @@ TEST_CASE("ImageStore looks for a program by name where a file that is no ELF li
   CHECK(images.problems().empty());
 }
 
+TEST_CASE(
+    "ImageStore reads a file that was deleted or replaced in the process that has it mapped") {
+  FakeOpener opener;
+  ImageStore images(opener);
+  const auto id = GENERATE(std::vector<std::byte>(), build_id_of(1));
+  const auto mapping = code_of("/lib/a.so", 0x1000'0000, 7, id);
+  if (!id.empty()) opener.files["/lib/a.so"] = make_library(build_id_of(2));
+  SECTION("it is the file that was mapped") {
+    opener.mapped_files[0x1000'0000] = make_library(build_id_of(1));
+    const Module module = images.module_for(mapping);
+    CHECK(module.cfi != nullptr);
+    CHECK(images.image(module.image)->identity().build_id == build_id_of(1));
+    CHECK(images.problems().empty());
+  }
+  SECTION("another one is mapped there by now: why the first could not be opened is told") {
+    opener.mapped_files[0x1000'0000] = {std::byte{'?'}};
+    CHECK(images.module_for(mapping).cfi == nullptr);
+    REQUIRE(images.problems().size() == 1);
+    CHECK(images.problems()[0] == (id.empty()
+                                       ? "/lib/a.so: no such file"
+                                       : "/lib/a.so: the file was replaced since it was mapped"));
+  }
+  SECTION("nobody answers for it: who asks for its pages waits as well") {
+    opener.mapped_files[0x1000'0000] = make_library(build_id_of(1));
+    opener.silent = {"/lib/a.so"};
+    CHECK(images.module_for(mapping).cfi == nullptr);
+  }
+}
+
 TEST_CASE("ImageStore tries again to open a file that nobody gave, until somebody does") {
   FakeOpener opener;
   opener.files["/far/a.so"] = make_library(build_id_of(1));

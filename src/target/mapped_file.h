@@ -1,0 +1,43 @@
+// A file that cannot be opened any more, read in a process that has it mapped (the Linux half).
+#pragma once
+
+#include "base/byte_source.h"
+#include "sentry_prof/result.h"
+#include "target/proc.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace sentry_prof::target {
+
+// A library that was deleted or replaced, as an upgrade does: without a capability its inode cannot
+// be opened (proc_pid_map_files(5)), but its unwind tables are mapped with its code. Bytes that are
+// not mapped, or may be written to there, are zero; those of PT_GNU_RELRO as the loader made them.
+// Any thread may read, and may have to wait as that process would (os::read_memory()).
+class MappedFile final : public ByteSource {
+ public:
+  // NotFound: the process has ended, has something else there by now, or its memory may not be
+  // read.
+  static Result<std::shared_ptr<const ByteSource>> open(const MappingFacts& mapping);
+
+  uint64_t size_bytes() const override { return size_bytes_; }
+  // False also of bytes none of which is there, and from when the mapping is not where it was.
+  [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override;
+  bool is_unchanged() const override { return !pieces().empty(); }
+  bool was_changed() const override { return was_changed_; }
+
+ private:
+  using Pieces = std::vector<MappedPiece>;
+
+  explicit MappedFile(MappingFacts mapping) : mapping_(std::move(mapping)) {}
+  Pieces pieces() const;
+
+  MappingFacts mapping_;
+  uint64_t size_bytes_ = 0;  // up to the end of the last piece
+  mutable std::atomic<bool> was_changed_ = false;
+};
+
+}  // namespace sentry_prof::target

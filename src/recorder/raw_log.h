@@ -52,7 +52,7 @@ struct RawSession {
   Session texts;  // without the profiler's id
 };
 
-enum class RawQuestion : uint8_t { Open, OpenByPath, NameIsLiteral };
+enum class RawQuestion : uint8_t { Open, OpenByPath, NameIsLiteral, OpenMapped };
 
 // The answer of an opener: a file, an error, or yes or no.
 struct RawAnswer {

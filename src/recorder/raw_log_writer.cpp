@@ -62,6 +62,11 @@ class LoggedOpener final : public target::ImageOpener {
     return keep(raw_question_key(RawQuestion::OpenByPath, mapping), inner_->open_by_path(mapping));
   }
 
+  Result<std::shared_ptr<const ByteSource>> open_mapped(
+      const target::MappingFacts& mapping) override {
+    return keep(raw_question_key(RawQuestion::OpenMapped, mapping), inner_->open_mapped(mapping));
+  }
+
   bool name_is_literal(const target::MappingFacts& mapping) override {
     RawAnswer answer;
     answer.is_yes = inner_->name_is_literal(mapping);

@@ -44,6 +44,10 @@ class ReplayOpener final : public target::ImageOpener {
       const target::MappingFacts& mapping) override {
     return file_of(RawQuestion::OpenByPath, mapping);
   }
+  Result<std::shared_ptr<const ByteSource>> open_mapped(
+      const target::MappingFacts& mapping) override {
+    return file_of(RawQuestion::OpenMapped, mapping);
+  }
   bool name_is_literal(const target::MappingFacts& mapping) override {
     const RawAnswer* answer = next_answer(RawQuestion::NameIsLiteral, mapping);
     return answer != nullptr && answer->is_yes;

@@ -121,9 +121,7 @@ class ImageOpener {
   virtual Result<std::shared_ptr<const ByteSource>> open_by_path(const MappingFacts& mapping) = 0;
   // Its bytes as its process has it mapped, of a file that cannot be opened: those that are mapped
   // read-only, the others are zero (MappedFile).
-  virtual Result<std::shared_ptr<const ByteSource>> open_mapped(const MappingFacts& /*mapping*/) {
-    return fail(ErrorCode::Unsupported, "not of a process that runs");
-  }
+  virtual Result<std::shared_ptr<const ByteSource>> open_mapped(const MappingFacts& mapping) = 0;
   // Whether a path that ends in " (deleted)" is the file's real name; asked after open().
   virtual bool name_is_literal(const MappingFacts& /*mapping*/) { return false; }
 };

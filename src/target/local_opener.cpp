@@ -60,6 +60,9 @@ class LocalOpener final : public ImageOpener {
     return fail(ErrorCode::NotFound,
                 is_vdso ? "the vdso of another kernel" : "its build id is not the recorded one's");
   }
+  OpenResult open_mapped(const MappingFacts& /*mapping*/) override {
+    return fail(ErrorCode::Gone, "its process has ended");
+  }
 
  private:
   OpenResult open_vdso(const MappingFacts& mapping) const {

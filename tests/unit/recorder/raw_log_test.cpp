@@ -284,6 +284,9 @@ TEST_CASE("The writer keeps what is read of a file, each block once, in a file o
     Result<std::shared_ptr<const ByteSource>> open_by_path(const target::MappingFacts&) override {
       return fail(ErrorCode::PermissionDenied, "not allowed");
     }
+    Result<std::shared_ptr<const ByteSource>> open_mapped(const target::MappingFacts&) override {
+      return std::make_shared<MemoryByteSource>(std::vector<std::byte>(7, std::byte{'m'}));
+    }
     bool name_is_literal(const target::MappingFacts&) override { return true; }
   };
   std::string directory =
@@ -301,6 +304,9 @@ TEST_CASE("The writer keeps what is read of a file, each block once, in a file o
     REQUIRE((*file)->read_at(4'990, out));
     REQUIRE((*file)->read_at(4'990, out));
     CHECK_FALSE(opener->open_by_path(a_mapping()));
+    const auto mapped = opener->open_mapped(a_mapping());
+    REQUIRE(mapped);
+    REQUIRE((*mapped)->read_at(6, std::span(out).first(1)));
     CHECK(opener->name_is_literal(a_mapping()));
     REQUIRE((*writer)->commit());
   }
@@ -310,7 +316,7 @@ TEST_CASE("The writer keeps what is read of a file, each block once, in a file o
   const auto bytes = os::read_small_file(path);
   std::filesystem::remove_all(directory);
   REQUIRE(bytes);
-  CHECK(bytes->size() < 8'000);  // blocks 1 and 2 of three, once
+  CHECK(bytes->size() < 8'000);  // blocks 1 and 2 of three, once, and one of seven bytes
   const auto log = read_raw_log(bytes_of(*bytes));
   REQUIRE(log);
   const auto opener = make_replay_opener(*log);
@@ -323,5 +329,9 @@ TEST_CASE("The writer keeps what is read of a file, each block once, in a file o
   CHECK(out[4'999] == static_cast<std::byte>(9'989 % 251));
   CHECK_FALSE((*file)->read_at(0, out));  // nobody read that
   CHECK(opener->open_by_path(a_mapping()).error().code == ErrorCode::PermissionDenied);
+  const auto mapped = opener->open_mapped(a_mapping());
+  REQUIRE(mapped);
+  REQUIRE((*mapped)->read_at(6, std::span(out).first(1)));
+  CHECK(out[0] == std::byte{'m'});
   CHECK(opener->name_is_literal(a_mapping()));
 }

@@ -43,6 +43,10 @@ class FewFiles final : public target::ImageOpener {
   Result<std::shared_ptr<const ByteSource>> open_by_path(const target::MappingFacts& m) override {
     return open(m);
   }
+  Result<std::shared_ptr<const ByteSource>> open_mapped(
+      const target::MappingFacts& /*mapping*/) override {
+    return fail(ErrorCode::Gone, "its process has ended");
+  }
   ErrorCode code = ErrorCode::NotFound;  // of all else
   std::map<std::string, std::vector<std::byte>> files;
 };

@@ -172,6 +172,10 @@ class FarOpener final : public target::ImageOpener {
       const target::MappingFacts& mapping) override {
     return open(mapping);
   }
+  Result<std::shared_ptr<const ByteSource>> open_mapped(
+      const target::MappingFacts& /*mapping*/) override {
+    return fail(ErrorCode::Gone, "its process has ended");
+  }
 
   bool is_silent = false;
 };
@@ -237,6 +241,10 @@ class OverwritingOpener final : public target::ImageOpener {
   Result<std::shared_ptr<const ByteSource>> open_by_path(
       const target::MappingFacts& mapping) override {
     return open(mapping);
+  }
+  Result<std::shared_ptr<const ByteSource>> open_mapped(
+      const target::MappingFacts& /*mapping*/) override {
+    return fail(ErrorCode::Gone, "its process has ended");
   }
 
   std::vector<std::byte> build_id;

@@ -40,6 +40,10 @@ class OwnFiles final : public target::ImageOpener {
     const Bytes bytes = std::as_bytes(std::span(text));
     return std::make_shared<MemoryByteSource>(std::vector(bytes.begin(), bytes.end()));
   }
+  Result<std::shared_ptr<const ByteSource>> open_mapped(
+      const target::MappingFacts& /*mapping*/) override {
+    return fail(ErrorCode::Gone, "its process has ended");
+  }
 
  private:
   static Result<std::shared_ptr<const ByteSource>> copy_of_memory(

@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace sentry_prof::os {
@@ -111,6 +112,17 @@ pid_t living_thread_of(pid_t pid) {
   if (!threads) return pid;
   const auto living = std::ranges::find_if_not(*threads, has_ended);
   return living == threads->end() ? pid : *living;
+}
+
+bool is_init() { return ::getpid() == 1; }
+
+void reap_orphans(pid_t own) {
+  for (;;) {
+    siginfo_t ended{};
+    const int result = ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT);
+    if (result != 0 || ended.si_pid == 0 || ended.si_pid == own) return;
+    ::waitpid(ended.si_pid, nullptr, WNOHANG);
+  }
 }
 
 Result<Fd> open_pidfd(pid_t pid) {

@@ -34,6 +34,13 @@ bool is_gone(pid_t pid);
 // Of a thread, or a process's main one: it is a zombie, or nothing at all any more.
 bool has_ended(pid_t tid);
 
+// Whether we are the first process of our pid namespace, as the entry point of a container is.
+bool is_init();
+// As such a one we are the parent of all who lost theirs: takes notice of their ends. Else they
+// would stay, as zombies, until no pid is left. Of all who have ended but `own`, or who ended after
+// it, if it has ended, too: whoever started it waits for it.
+void reap_orphans(pid_t own);
+
 // Readable when the process has ended. Gone if it has ended and was reaped.
 Result<Fd> open_pidfd(pid_t pid);
 

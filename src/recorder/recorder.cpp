@@ -40,6 +40,7 @@ constexpr uint64_t kSettled_ns = 10'000'000;
 // A sample is handed on within kPollInterval_ns and what the merge holds back. Much later the stack
 // that it saw is gone, and each attempt a waste.
 constexpr uint64_t kLatestLiveRead_ns = 500'000'000;
+constexpr int kReapInterval_ms = 1000;
 // Of processes that would have to be recorded on their own.
 constexpr size_t kMaxPidsShown = 10;
 
@@ -106,8 +107,10 @@ std::string command_for(const std::vector<int>& pids) {
       shown < pids.size() ? ",..." : "");
 }
 
-// A daemon's parent ends when the daemon has begun. Empty if nobody is left.
+// A daemon's parent ends when the daemon has begun. Empty if nobody is left, as in a pid namespace
+// that ends with us.
 std::string note_of_left(const target::ProcessTable& processes) {
+  if (os::is_init()) return "";
   const std::vector<uint32_t> living = processes.living_processes();
   std::vector<int> left(living.begin(), living.end());
   std::erase_if(left, os::has_ended);
@@ -195,6 +198,7 @@ Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno
   if (!run) return tl::unexpected(run.error());
   signals_ = SignalPolicy(signal_set_, &child);
   (*run)->pidfds.push_back(child.pidfd().get());
+  (*run)->launched_pid = child.pid();
   begin_ns_ = os::monotonic_ns();
   if (auto ok = sampler_.attach_before_exec(child.pid()); !ok) return tl::unexpected(ok.error());
   signals_.before_exec();
@@ -212,7 +216,8 @@ Result<int> Recorder::wait_for_end_of(target::LaunchedChild& child) {
   while (!child.has_ended()) {
     std::array<pollfd, 2> entries = {
         {{signal_set_.fd(), POLLIN, 0}, {child.pidfd().get(), POLLIN, 0}}};
-    ::poll(entries.data(), entries.size(), -1);
+    ::poll(entries.data(), entries.size(), os::is_init() ? kReapInterval_ms : -1);
+    if (os::is_init()) os::reap_orphans(child.pid());
     signals_.while_finishing();
   }
   return child.wait();
@@ -328,6 +333,7 @@ StopReason Recorder::loop(Recording& recording, const Run& run) {
   PollPace pace(begin_ns_);
   for (;;) {
     wait_for_events(run, deadline_ns, pace.interval_ns());
+    if (os::is_init()) os::reap_orphans(run.launched_pid);
     const auto reason = reason_to_stop(run, deadline_ns);
     if (reason) return *reason;
     const uint64_t now_ns = os::monotonic_ns();

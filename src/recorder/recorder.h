@@ -83,6 +83,7 @@ class Recorder {
     std::vector<os::Fd> own_pidfds;
     std::vector<int> pidfds;         // of the targets; when all are readable the run is over
     std::vector<std::string> notes;  // for RunFigures::notes
+    int launched_pid = -1;           // the command's, if there is one
   };
 
   Result<std::unique_ptr<Run>> prepare();

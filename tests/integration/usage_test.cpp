@@ -170,6 +170,27 @@ TEST_CASE("A process that goes on when the command has ended is told of", "[laun
   check_says(result, "goes on: sentry-prof record -p " + pid);
 }
 
+TEST_CASE(
+    "As a container's first process no orphan is left a zombie, and the command's end is passed",
+    "[launch]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_program("unshare"));
+  const TemporaryDirectory directory;
+  const std::string spin = "'" + target_path("spin") + "'";
+  // Each subshell leaves its child to process 1.
+  const std::string script = "for i in 1 2 3; do (sleep 0.1 & (" + spin + " 0.2 &)); done; " +
+                             spin + " 1; grep -l '^State:.Z' /proc/[0-9]*/status | wc -l; exit 7";
+  Command command{.arguments = {"unshare", "--pid", "--fork", "--mount-proc"}};
+  const Command record = record_command(directory, {.command = {"sh", "-c", script}});
+  std::ranges::copy(record.arguments, std::back_inserter(command.arguments));
+  const CommandResult result = run_command(command);
+  CAPTURE(result.standard_error);
+  CHECK(result.status() == 7);
+  CHECK(result.standard_output == "0\n");
+  CHECK_FALSE(contains(result.standard_error, "goes on"));
+}
+
 TEST_CASE("The command's own input, output and environment are left alone", "[launch]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

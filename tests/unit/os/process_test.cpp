@@ -19,11 +19,46 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 using namespace sentry_prof;
 using test::status_of_child;
+
+TEST_CASE("Orphans are taken notice of, and nobody's own child") {
+  CHECK(status_of_child([] {
+          if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return 1;
+          int ends[2] = {};
+          if (::pipe(ends) != 0) return 2;
+          const auto leave_orphan = [&] {
+            const pid_t parent = test::fork_child();
+            if (parent == 0) {
+              const pid_t orphan = test::fork_child();
+              if (orphan == 0) ::_exit(0);
+              ::_exit(::write(ends[1], &orphan, sizeof(orphan)) == sizeof(orphan) ? 5 : 6);
+            }
+            pid_t orphan = -1;
+            if (::read(ends[0], &orphan, sizeof(orphan)) != sizeof(orphan)) ::_exit(3);
+            while (!os::has_ended(parent) || !os::has_ended(orphan)) ::usleep(1000);
+            return std::pair(parent, orphan);
+          };
+          const pid_t own = test::fork_child();
+          if (own == 0) {
+            ::pause();
+            ::_exit(0);
+          }
+          const auto [first, second] = leave_orphan();
+          os::reap_orphans(own);
+          if (!os::is_gone(first) || !os::is_gone(second) || os::is_gone(own)) return 4;
+          ::kill(own, SIGKILL);
+          while (!os::has_ended(own)) ::usleep(1000);
+          os::reap_orphans(own);
+          int status = 0;
+          return ::waitpid(own, &status, 0) == own && WTERMSIG(status) == SIGKILL ? 0 : 5;
+        }) == 0);
+}
 
 TEST_CASE("Signals that end a run become readable") {
   CHECK(status_of_child([] {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "sampling/event.h"
-#include "target/image_store.h"
+#include "target/mapping_facts.h"
 
 namespace sentry_prof::recorder {
 

@@ -6,7 +6,7 @@
 #include "base/byte_source.h"
 #include "profile/finish_chunk.h"
 #include "sampling/record_tap.h"
-#include "target/image_store.h"
+#include "target/mapping_facts.h"
 #include "target/process_table.h"
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include "os/file.h"
 #include "os/helper_processes.h"
 #include "target/file_requests.h"
-#include "target/image_store.h"
+#include "target/image_opener.h"
 #include "target/jit_map.h"
 
 #include <cstdint>

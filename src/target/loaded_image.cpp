@@ -1,6 +1,7 @@
+#include "target/loaded_image.h"
+
 #include "elf/signal_return.h"
 #include "target/byte_order.h"
-#include "target/image_store.h"
 
 #include <elf.h>
 

@@ -2,7 +2,7 @@
 // (the Linux half).
 #pragma once
 
-#include "target/image_store.h"
+#include "target/image_opener.h"
 
 #include <cstdint>
 #include <memory>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/fields.h"
-#include "target/image_store.h"
+#include "target/mapping_facts.h"
 
 namespace sentry_prof::target {
 

@@ -4,7 +4,7 @@
 #include "sentry_prof/result.h"
 #include "target/file_helpers.h"
 #include "target/file_server.h"
-#include "target/image_store.h"
+#include "target/image_opener.h"
 #include "target/jit_map.h"
 #include "target/recent_pieces.h"
 

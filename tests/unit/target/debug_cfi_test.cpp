@@ -1,6 +1,7 @@
 // Unwind information that an image has not loaded: compressed, in MiniDebugInfo, in a debug file.
 #include "support/catch2.h"
 #include "support/packed.h"
+#include "target/image_store.h"
 #include "unit/elf/cfi_builder.h"
 #include "unit/target/fake_opener.h"
 

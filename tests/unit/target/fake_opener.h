@@ -2,7 +2,7 @@
 #pragma once
 
 #include "support/elf_builder.h"
-#include "target/image_store.h"
+#include "target/image_opener.h"
 
 #include <map>
 #include <set>

@@ -1,8 +1,9 @@
 // One image: what it loads of its tables, when, and what if it cannot.
+#include "target/loaded_image.h"
+
 #include "support/catch2.h"
 #include "support/go_table_builder.h"
 #include "support/piecewise_source.h"
-#include "target/image_store.h"
 #include "unit/elf/cfi_builder.h"
 
 using namespace sentry_prof;

@@ -1,5 +1,6 @@
 // Memory without a file in the place of an image's code.
 #include "support/catch2.h"
+#include "target/image_store.h"
 #include "target/process_table.h"
 #include "unit/target/fake_opener.h"
 

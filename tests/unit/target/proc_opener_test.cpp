@@ -2,6 +2,7 @@
 #include "os/file.h"
 #include "support/catch2.h"
 #include "support/fork_child.h"
+#include "target/image_store.h"
 #include "target/launch.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"

@@ -1,5 +1,6 @@
 // Images that no process maps any more.
 #include "support/catch2.h"
+#include "target/image_store.h"
 #include "unit/elf/cfi_builder.h"
 #include "unit/target/fake_opener.h"
 

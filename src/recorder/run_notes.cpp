@@ -168,7 +168,7 @@ std::string nameless_jit_code(const RunFigures& figures) {
   if (!figures.looks_for_jit_maps || !is_much || has_names) return "";
   return "code that was compiled while the program ran has no names here. Many compilers write "
          "them for profilers (/tmp/perf-PID.map) if they are told to: node --perf-basic-prof, "
-         "DOTNET_PerfMapEnabled=1, jcmd PID Compiler.perfmap";
+         "DOTNET_PerfMapEnabled=1, jcmd PID Compiler.perfmap, erl +JPperf true";
 }
 
 // CPython 3.12 and later tell perf of their functions if they are told to.

@@ -14,6 +14,13 @@ namespace {
 // A process that is starting maps, and protects, several times a millisecond.
 constexpr int kMaxAttempts = 3;
 
+constexpr const char* kNotMapped = "its process has it mapped no more";
+
+// Empty of a process that has ended.
+std::string maps_of(uint32_t pid) {
+  return os::read_small_file(directory_of(pid) + "/maps").value_or("");
+}
+
 uint64_t end_of(const MappedPiece& piece) {
   const uint64_t end = piece.file_offset + piece.size_bytes;
   return end < piece.file_offset ? piece.file_offset : end;
@@ -32,13 +39,15 @@ bool read_piece(uint32_t pid, const MappedPiece& piece, uint64_t offset, std::sp
 }  // namespace
 
 Result<std::shared_ptr<const ByteSource>> MappedFile::open(const MappingFacts& mapping) {
-  const std::shared_ptr<MappedFile> file(new MappedFile(mapping));
+  const auto found = find_mapping(maps_of(mapping.pid), mapping);
+  if (!found) return fail(ErrorCode::NotFound, kNotMapped);
+  const std::shared_ptr<MappedFile> file(new MappedFile(*found));
   for (const MappedPiece& piece : file->pieces()) {
     file->size_bytes_ = std::max(file->size_bytes_, end_of(piece));
   }
   std::byte first{};
-  if (!file->read_at(mapping.file_offset, {&first, 1})) {
-    return fail(ErrorCode::NotFound, "its process has it mapped no more");
+  if (!file->read_at(found->file_offset, {&first, 1})) {
+    return fail(ErrorCode::NotFound, kNotMapped);
   }
   return file;
 }
@@ -63,8 +72,7 @@ bool MappedFile::read_at(uint64_t offset, std::span<std::byte> out) const {
 }
 
 MappedFile::Pieces MappedFile::pieces() const {
-  const auto text = os::read_small_file(directory_of(mapping_.pid) + "/maps");
-  return text ? parse_mapped_pieces(*text, mapping_) : Pieces();
+  return parse_mapped_pieces(maps_of(mapping_.pid), mapping_);
 }
 
 }  // namespace sentry_prof::target

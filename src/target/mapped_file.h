@@ -35,7 +35,7 @@ class MappedFile final : public ByteSource {
   explicit MappedFile(MappingFacts mapping) : mapping_(std::move(mapping)) {}
   Pieces pieces() const;
 
-  MappingFacts mapping_;
+  MappingFacts mapping_;     // as the maps have it, with its inode: find_mapping()
   uint64_t size_bytes_ = 0;  // up to the end of the last piece
   mutable std::atomic<bool> was_changed_ = false;
 };

@@ -112,15 +112,23 @@ bool has_code_instead(const Line& below, const Line& middle, const Line& above) 
   return are_around && middle.is_executable && !middle.is_of_file() && !is_device_path(middle.path);
 }
 
-// The line has `mapping`'s begin, of the same file as far as can be told: with a build id the
-// caller compares that. A path may have got " (deleted)" since, and the inode be another layer's
-// (proc_opener.cpp).
-bool is_where_it_was(const Line& line, const MappingFacts& mapping) {
+bool is_same_inode(const MappingFacts& a, const MappingFacts& b) {
+  return a.inode == b.inode && a.device_major == b.device_major && a.device_minor == b.device_minor;
+}
+
+// The line shows `mapping`'s begin from the same offset of its file.
+bool has_begin_of(const Line& line, const MappingFacts& mapping) {
   const uint64_t inside = mapping.begin.value - line.mapping.begin.value;
-  if (mapping.begin < line.mapping.begin || inside >= line.mapping.size_bytes) return false;
-  if (line.mapping.file_offset + inside != mapping.file_offset) return false;
-  const bool is_same_inode = mapping.inode != 0 && line.mapping.inode == mapping.inode;
-  return !mapping.build_id.empty() || is_same_inode ||
+  return mapping.begin >= line.mapping.begin && inside < line.mapping.size_bytes &&
+         line.mapping.file_offset + inside == mapping.file_offset;
+}
+
+// As far as can be told: with a build id the caller compares that. A path may have got " (deleted)"
+// since, and the inode be another layer's (proc_opener.cpp).
+bool is_where_it_was(const Line& line, const MappingFacts& mapping) {
+  if (!has_begin_of(line, mapping)) return false;
+  const bool is_same = mapping.inode != 0 && line.mapping.inode == mapping.inode;
+  return !mapping.build_id.empty() || is_same ||
          without_deleted_suffix(without_escapes(line.path)) == without_deleted_suffix(mapping.path);
 }
 
@@ -145,18 +153,24 @@ std::vector<MappingFacts> parse_data_below_code(std::string_view text, uint32_t 
   return mappings;
 }
 
-std::vector<MappedPiece> parse_mapped_pieces(std::string_view text, const MappingFacts& mapping) {
-  std::optional<Line> code;
+std::optional<MappingFacts> find_mapping(std::string_view text, const MappingFacts& mapping) {
+  std::optional<MappingFacts> found;
   for_each_line(text, mapping.pid, [&](const Line& line) {
-    if (is_where_it_was(line, mapping)) code = line;
+    if (is_where_it_was(line, mapping)) found = line.with_path();
   });
+  return found;
+}
+
+std::vector<MappedPiece> parse_mapped_pieces(std::string_view text, const MappingFacts& found) {
   std::vector<MappedPiece> pieces;
-  if (!code) return pieces;
-  for_each_line(text, mapping.pid, [&](const Line& line) {
-    if (!line.is_read_only || !line.is_of_same_file(*code)) return;
+  bool is_there = false;
+  for_each_line(text, found.pid, [&](const Line& line) {
+    if (!is_same_inode(line.mapping, found)) return;
+    is_there = is_there || has_begin_of(line, found);
+    if (!line.is_read_only) return;
     pieces.push_back({line.mapping.file_offset, line.mapping.size_bytes, line.mapping.begin});
   });
-  return pieces;
+  return is_there ? pieces : std::vector<MappedPiece>();
 }
 
 }  // namespace sentry_prof::target

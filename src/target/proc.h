@@ -4,6 +4,7 @@
 #include "sentry_prof/result.h"
 #include "target/process_table.h"
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,10 @@ std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid);
 // same file goes on with data: all of its code was replaced.
 std::vector<MappingFacts> parse_data_below_code(std::string_view text, uint32_t pid);
 
+// Pure: what the text says of the place of `mapping` now, if that may be of the same file: with a
+// build id the caller compares that, else the inode or the path is the same.
+std::optional<MappingFacts> find_mapping(std::string_view text, const MappingFacts& mapping);
+
 // What a process has mapped of a file in one place.
 struct MappedPiece {
   uint64_t file_offset = 0;
@@ -24,9 +29,9 @@ struct MappedPiece {
 
   bool operator==(const MappedPiece&) const = default;
 };
-// Pure: all read-only pieces of the file of `mapping`, executable or not, in the order of their
-// addresses. None if something else is mapped there by now.
-std::vector<MappedPiece> parse_mapped_pieces(std::string_view text, const MappingFacts& mapping);
+// Pure: all read-only pieces of the file that find_mapping() found, executable or not, in the order
+// of their addresses. None if another file is mapped in that place by now.
+std::vector<MappedPiece> parse_mapped_pieces(std::string_view text, const MappingFacts& found);
 
 // Whether /proc is there and numbers processes as we do. Else nothing is known of any, or what is
 // known is another's: chroots without it, pid namespaces with their parent's.

@@ -132,7 +132,10 @@ TEST_CASE("parse_mapped_pieces finds what a process cannot write to of a mapping
       {0, 0x2000, {0x1000}}, {0x2000, 0x2000, {0x3000}}, {0x4000, 0x1000, {0x5000}}};
   target::MappingFacts mapping{.begin = {0x3000}, .file_offset = 0x2000, .inode = 5};
   mapping.path = "/lib/a.so";
-  const auto pieces = [&] { return target::parse_mapped_pieces(kMaps, mapping); };
+  const auto pieces = [&] {
+    const auto found = target::find_mapping(kMaps, mapping);
+    return found ? target::parse_mapped_pieces(kMaps, *found) : std::vector<target::MappedPiece>();
+  };
   CHECK(pieces() == all);
   SECTION("told by its path, where the inode is another layer's") {
     mapping.inode = 7;
@@ -157,5 +160,12 @@ TEST_CASE("parse_mapped_pieces finds what a process cannot write to of a mapping
     CHECK(pieces().empty());
     mapping.begin = {0x4000};
     CHECK(pieces().empty());
+  }
+  SECTION("another file is mapped in the same place later, from the same offset") {
+    const auto found = target::find_mapping(kMaps, mapping);
+    REQUIRE(found);
+    CHECK(target::parse_mapped_pieces("3000-5000 r-xp 2000 0:1 6 /lib/a.so\n", *found).empty());
+    CHECK(target::parse_mapped_pieces("3000-5000 r-xp 2000 0:2 5 /lib/a.so\n", *found).empty());
+    CHECK(target::parse_mapped_pieces("3000-5000 r-xp 2000 0:1 5 /lib/a.so\n", *found).size() == 1);
   }
 }

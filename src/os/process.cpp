@@ -121,7 +121,7 @@ void reap_orphans(pid_t own) {
     siginfo_t ended{};
     const int result = ::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT);
     if (result != 0 || ended.si_pid == 0 || ended.si_pid == own) return;
-    ::waitpid(ended.si_pid, nullptr, WNOHANG);
+    if (::waitpid(ended.si_pid, nullptr, WNOHANG) != ended.si_pid) return;
   }
 }
 

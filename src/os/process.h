@@ -37,8 +37,8 @@ bool has_ended(pid_t tid);
 // Whether we are the first process of our pid namespace, as the entry point of a container is.
 bool is_init();
 // As such a one we are the parent of all who lost theirs: takes notice of their ends. Else they
-// would stay, as zombies, until no pid is left. Of all who have ended but `own`, or who ended after
-// it, if it has ended, too: whoever started it waits for it.
+// would stay, as zombies, until no pid is left. Leaves `own`, for which its starter waits, and,
+// once that has ended, those that the kernel lists behind it.
 void reap_orphans(pid_t own);
 
 // Readable when the process has ended. Gone if it has ended and was reaped.

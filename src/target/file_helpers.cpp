@@ -17,13 +17,15 @@ constexpr size_t kMostClosed = os::HelperProcesses::kMaxQuestion_bytes / 2 / siz
 
 // The file system that a question is about. Map records with build ids do not tell it: then a
 // process's files of one directory are taken to lie on one. Of what else is asked for, each kind of
-// question counts as one.
+// question counts as one for each process: whose memory is slow to read has no part in its files.
 uint64_t subject_of(const FileRequest& request) {
   const MappingFacts& mapping = request.mapping;
+  const bool is_of_file = request.kind == FileRequestKind::Open ||
+                          request.kind == FileRequestKind::OpenByPath ||
+                          request.kind == FileRequestKind::NameIsLiteral;
   const uint64_t device = uint64_t{mapping.device_major} << 32 | mapping.device_minor;
-  if (device != 0) return device;
-  const bool is_of_mapping = request.kind <= FileRequestKind::NameIsLiteral;
-  const std::string_view path = is_of_mapping ? std::string_view(mapping.path) : "";
+  if (is_of_file && device != 0) return device;
+  const std::string_view path = is_of_file ? std::string_view(mapping.path) : "";
   const std::string_view directory = path.substr(0, path.size() - base_name(path).size());
   constexpr uint64_t kIsNoDevice = uint64_t{1} << 63;
   const uint64_t who = uint64_t{mapping.pid} << 8 | static_cast<uint8_t>(request.kind);

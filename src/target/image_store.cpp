@@ -34,6 +34,14 @@ std::string problem_of(const std::string& path, const std::string& reason) {
   return fmt::format("{}: {}", path, reason);
 }
 
+// No file of that name, none that may be opened, or another one: what is mapped may be read. Not
+// where the file is none of ours (it is no ELF), is one too many, or nobody answers for it, who
+// would not bring its pages either.
+bool is_missing(ErrorCode code) {
+  return code == ErrorCode::NotFound || code == ErrorCode::PermissionDenied ||
+         code == ErrorCode::Gone;
+}
+
 RuntimeAddress end_of(const MappingFacts& mapping) {
   const uint64_t end = mapping.begin.value + mapping.size_bytes;
   return {end < mapping.begin.value ? UINT64_MAX : end};
@@ -177,17 +185,13 @@ ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known pre
   if (!file && file.error().code == ErrorCode::Gone) {
     file = identify(mapping, opener_.open_by_path(mapping));
   }
-  // Who does not answer for a file does not bring its pages either.
-  if (!file && file.error().code != ErrorCode::Io) {
-    if (auto mapped = identify(mapping, opener_.open_mapped(mapping))) {
-      find_relocated_symbols(mapping, *mapped);
-      file = std::move(mapped);
-    }
-  }
   if (file) return add_file(mapping, std::move(*file));
   // Most likely the same program under another name, until this one's file can be opened.
   const unwind::ImageId other = image_of_build_id(mapping.build_id);
   if (other != unwind::kNoImage) return {.image = other, .failed_attempts = 1};
+  if (is_missing(file.error().code)) {
+    if (auto mapped = identify_mapped(mapping)) return add_mapped(mapping, std::move(*mapped));
+  }
   Known known = without_file(mapping, file.error(), previous);
   const bool is_no_elf_file =
       file.error().code == ErrorCode::Malformed || file.error().code == ErrorCode::Unsupported;
@@ -212,12 +216,33 @@ Result<ImageStore::IdentifiedFile> ImageStore::identify(
   return IdentifiedFile{std::move(*file), std::move(*layout), std::move(identity)};
 }
 
-void ImageStore::find_relocated_symbols(const MappingFacts& mapping, IdentifiedFile& file) {
-  elf::Layout& layout = file.layout;
-  if (layout.dynsym || !layout.dynamic) return;
-  const auto bias =
-      elf::bias_of_mapping(layout, mapping.begin, mapping.size_bytes, mapping.file_offset);
-  if (bias) layout.dynsym = elf::find_dynamic_symbols(*file.bytes, layout, *layout.dynamic, *bias);
+Result<ImageStore::IdentifiedFile> ImageStore::identify_mapped(const MappingFacts& mapping) {
+  auto file = identify(mapping, opener_.open_mapped(mapping));
+  if (!file) return file;
+  elf::Layout& layout = file->layout;
+  if (!layout.dynsym && layout.dynamic) {
+    const auto bias =
+        elf::bias_of_mapping(layout, mapping.begin, mapping.size_bytes, mapping.file_offset);
+    if (bias) {
+      layout.dynsym = elf::find_dynamic_symbols(*file->bytes, layout, *layout.dynamic, *bias);
+    }
+  }
+  if (!layout.dynsym) return file;
+  // Names are looked up at the end of a chunk, when the process may be gone.
+  auto copied = std::make_shared<PartlyCopied>(std::move(file->bytes), copies_);
+  copied->copy(layout.dynsym->symbols.file_offset, layout.dynsym->symbols.size_bytes);
+  copied->copy(layout.dynsym->strings.file_offset, layout.dynsym->strings.size_bytes);
+  file->bytes = std::move(copied);
+  return file;
+}
+
+ImageStore::Known ImageStore::add_mapped(const MappingFacts& mapping, IdentifiedFile file) {
+  // A file that could be opened has the names of all its functions.
+  const unwind::ImageId same = image_of_build_id(file.identity.build_id);
+  if (same != unwind::kNoImage) return {.image = same};
+  const Known known = add_file(mapping, std::move(file));
+  read_in_processes_.insert(known.image);
+  return known;
 }
 
 ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFile file) {
@@ -321,7 +346,7 @@ unwind::ImageId ImageStore::add_known_by_name(const MappingFacts& mapping) {
 std::string ImageStore::display_path(const MappingFacts& mapping) {
   const bool has_suffix = mapping.path.ends_with(kDeletedSuffix);
   if (!has_suffix || opener_.name_is_literal(mapping)) return mapping.path;
-  return std::string(without_deleted_suffix(mapping.path));
+  return mapping.path.substr(0, mapping.path.size() - kDeletedSuffix.size());
 }
 
 void ImageStore::note_problem(std::string text) {
@@ -358,7 +383,7 @@ std::vector<std::string> ImageStore::problems() const {
   return all;
 }
 
-std::vector<std::string> ImageStore::problems_of(const LoadedImage& image) {
+std::vector<std::string> ImageStore::problems_of(const LoadedImage& image) const {
   std::vector<std::string> problems;
   if (!image.cfi_error().empty()) {
     problems.push_back(fmt::format(
@@ -368,10 +393,11 @@ std::vector<std::string> ImageStore::problems_of(const LoadedImage& image) {
   }
   if (!image.is_known_by_name_only() && image.file().was_changed()) {
     problems.push_back(fmt::format(
-        "{}: was overwritten while it was recorded, or had been deleted and is not mapped any "
-        "more: "
-        "function names and unwind information that had not been read before are missing",
-        image.path()));
+        "{}: {}: function names and unwind information that had not been read before are missing",
+        image.path(),
+        read_in_processes_.contains(image.id())
+            ? "could be read in its process only, which has it mapped no more"
+            : "was overwritten while it was recorded"));
   }
   if (!image.debug_cfi().problem().empty()) {
     problems.push_back(fmt::format("{}: no unwind information of its debug data: {}", image.path(),

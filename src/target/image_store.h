@@ -7,6 +7,7 @@
 #include "target/image_opener.h"
 #include "target/loaded_image.h"
 #include "target/mapping_facts.h"
+#include "target/partly_copied.h"
 #include "unwind/module_map.h"
 
 #include <cstdint>
@@ -115,8 +116,9 @@ class ImageStore {
   Known try_to_open(const MappingFacts& mapping, Known previous);
   static Result<IdentifiedFile> identify(const MappingFacts& mapping,
                                          Result<std::shared_ptr<const ByteSource>> file);
-  // What the loader has relocated, of a file that is read as it is mapped.
-  static void find_relocated_symbols(const MappingFacts& mapping, IdentifiedFile& file);
+  // With .dynsym, also where the loader has relocated what tells of it, and a copy of its names.
+  Result<IdentifiedFile> identify_mapped(const MappingFacts& mapping);
+  Known add_mapped(const MappingFacts& mapping, IdentifiedFile file);
   Known add_file(const MappingFacts& mapping, IdentifiedFile file);
   Result<std::shared_ptr<const ByteSource>> find_debug_file(const MappingFacts& mapping);
   Known without_file(const MappingFacts& mapping, const Error& error, Known previous);
@@ -127,7 +129,7 @@ class ImageStore {
   void forget_keys_without_image(KnownFiles& files);
   void forget_key(KnownFiles& files, KnownFiles::iterator key);
   std::string display_path(const MappingFacts& mapping);
-  static std::vector<std::string> problems_of(const LoadedImage& image);
+  std::vector<std::string> problems_of(const LoadedImage& image) const;
   std::vector<Problem> problems_of_files() const;
   void note_problem(std::string text);
   void keep_problem(Problem problem);
@@ -146,7 +148,9 @@ class ImageStore {
   std::unordered_map<unwind::ImageId, uint32_t> newest_pid_;
   std::vector<Problem> problems_;  // that remain whatever is opened later
   uint64_t problems_seen_ = 0;
-  std::unordered_set<unwind::ImageId> unanswered_;  // of those known by name
+  std::unordered_set<unwind::ImageId> unanswered_;         // of those known by name
+  std::unordered_set<unwind::ImageId> read_in_processes_;  // ImageOpener::open_mapped()
+  std::shared_ptr<CopyBudget> copies_ = std::make_shared<CopyBudget>();  // of their names
 };
 
 }  // namespace sentry_prof::target

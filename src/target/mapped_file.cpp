@@ -5,6 +5,7 @@
 #include "target/process_files.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace sentry_prof::target {
@@ -13,18 +14,16 @@ namespace {
 
 // A process that is starting maps, and protects, several times a millisecond.
 constexpr int kMaxAttempts = 3;
+// Of an ELF file: its header, program headers, and mostly the build id.
+constexpr uint64_t kHead_bytes = 1024;
 
 constexpr const char* kNotMapped = "its process has it mapped no more";
 
-// Empty of a process that has ended.
-std::string maps_of(uint32_t pid) {
-  return os::read_small_file(directory_of(pid) + "/maps").value_or("");
+Result<std::string> read_maps(uint32_t pid) {
+  return os::read_small_file(directory_of(pid) + "/maps");
 }
 
-uint64_t end_of(const MappedPiece& piece) {
-  const uint64_t end = piece.file_offset + piece.size_bytes;
-  return end < piece.file_offset ? piece.file_offset : end;
-}
+uint64_t end_of(const MappedPiece& piece) { return piece.file_offset + piece.size_bytes; }
 
 // What of `out`, which begins at `offset` of the file, the piece has. True if it was read.
 bool read_piece(uint32_t pid, const MappedPiece& piece, uint64_t offset, std::span<std::byte> out) {
@@ -39,40 +38,68 @@ bool read_piece(uint32_t pid, const MappedPiece& piece, uint64_t offset, std::sp
 }  // namespace
 
 Result<std::shared_ptr<const ByteSource>> MappedFile::open(const MappingFacts& mapping) {
-  const auto found = find_mapping(maps_of(mapping.pid), mapping);
+  const auto maps = read_maps(mapping.pid);
+  if (!maps) return tl::unexpected(maps.error());
+  const auto found = find_mapping(*maps, mapping);
   if (!found) return fail(ErrorCode::NotFound, kNotMapped);
   const std::shared_ptr<MappedFile> file(new MappedFile(*found));
-  for (const MappedPiece& piece : file->pieces()) {
-    file->size_bytes_ = std::max(file->size_bytes_, end_of(piece));
-  }
-  std::byte first{};
-  if (!file->read_at(found->file_offset, {&first, 1})) {
-    return fail(ErrorCode::NotFound, kNotMapped);
-  }
+  file->pieces_ = parse_mapped_pieces(*maps, *found);
+  if (file->pieces_.empty()) return fail(ErrorCode::NotFound, kNotMapped);
+  file->size_bytes_ = end_of(file->pieces_.back());
+  std::vector<std::byte> head(std::min(kHead_bytes, file->size_bytes_));
+  if (!file->read_at(0, head)) return fail(ErrorCode::NotFound, kNotMapped);
+  file->head_ = std::move(head);
   return file;
 }
 
-// What lies at an address says nothing of the file that it is of. So it is read between two looks
-// that found the same.
+// What lies at an address says nothing of the file that it is of. So the pieces have to be the same
+// in a look after the read. A number of an inode is soon another file's: that begins otherwise.
 bool MappedFile::read_at(uint64_t offset, std::span<std::byte> out) const {
   if (offset > size_bytes_ || out.size() > size_bytes_ - offset) return false;
-  Pieces before = pieces();
-  for (int attempt = 0; attempt < kMaxAttempts && !before.empty(); ++attempt) {
-    std::ranges::fill(out, std::byte{0});
-    bool is_there = out.empty();
-    for (const MappedPiece& piece : before) {
-      is_there = read_piece(mapping_.pid, piece, offset, out) || is_there;
+  for (int attempt = 0; attempt < kMaxAttempts && !was_changed_; ++attempt) {
+    const bool is_there = read_pieces(offset, out);
+    const bool is_same_file = has_same_head();
+    auto pieces = look();
+    if (!pieces) return false;
+    if (*pieces == pieces_) {
+      was_changed_ = !is_same_file;
+      return is_there && is_same_file;
     }
-    Pieces after = pieces();
-    if (after == before) return is_there;
-    before = std::move(after);
+    pieces_ = std::move(*pieces);
   }
-  if (before.empty()) was_changed_ = true;
   return false;
 }
 
-MappedFile::Pieces MappedFile::pieces() const {
-  return parse_mapped_pieces(maps_of(mapping_.pid), mapping_);
+bool MappedFile::is_unchanged() const {
+  std::byte first{};
+  return read_at(mapping_.file_offset, {&first, 1}) || !was_changed_;
+}
+
+bool MappedFile::read_pieces(uint64_t offset, std::span<std::byte> out) const {
+  std::ranges::fill(out, std::byte{0});
+  bool is_there = out.empty();
+  for (const MappedPiece& piece : pieces_) {
+    is_there = read_piece(mapping_.pid, piece, offset, out) || is_there;
+  }
+  return is_there;
+}
+
+bool MappedFile::has_same_head() const {
+  std::vector<std::byte> head(head_.size());
+  return read_pieces(0, head) && head == head_;
+}
+
+// Nothing if that cannot be told. No pieces of a process that has ended.
+std::optional<MappedFile::Pieces> MappedFile::look() const {
+  const auto maps = read_maps(mapping_.pid);
+  Pieces pieces;
+  if (maps) {
+    pieces = parse_mapped_pieces(*maps, mapping_);
+  } else if (!is_of_ended_process(maps.error())) {
+    return std::nullopt;
+  }
+  if (pieces.empty()) was_changed_ = true;
+  return pieces;
 }
 
 }  // namespace sentry_prof::target

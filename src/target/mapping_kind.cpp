@@ -2,11 +2,6 @@
 
 namespace sentry_prof::target {
 
-std::string_view without_deleted_suffix(std::string_view path) {
-  if (path.ends_with(kDeletedSuffix)) path.remove_suffix(kDeletedSuffix.size());
-  return path;
-}
-
 bool is_device_path(std::string_view path) {
   return path.starts_with("/dev/") && !path.starts_with("/dev/shm/");
 }

@@ -7,7 +7,6 @@ namespace sentry_prof::target {
 
 // The kernel appends this to the path of a file that has no name any more (d_path).
 inline constexpr std::string_view kDeletedSuffix = " (deleted)";
-std::string_view without_deleted_suffix(std::string_view path);
 
 inline constexpr std::string_view kVdsoPath = "[vdso]";
 

@@ -2,6 +2,7 @@
 #include "target/mapping_kind.h"
 #include "target/proc.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -123,13 +124,22 @@ bool has_begin_of(const Line& line, const MappingFacts& mapping) {
          line.mapping.file_offset + inside == mapping.file_offset;
 }
 
-// As far as can be told: with a build id the caller compares that. A path may have got " (deleted)"
-// since, and the inode be another layer's (proc_opener.cpp).
-bool is_where_it_was(const Line& line, const MappingFacts& mapping) {
-  if (!has_begin_of(line, mapping)) return false;
-  const bool is_same = mapping.inode != 0 && line.mapping.inode == mapping.inode;
-  return !mapping.build_id.empty() || is_same ||
-         without_deleted_suffix(without_escapes(line.path)) == without_deleted_suffix(mapping.path);
+// Each byte of the file once, from the lowest address that has it: who maps a file over and over
+// would have it read as often.
+std::vector<MappedPiece> without_overlaps(std::vector<MappedPiece> pieces) {
+  std::ranges::stable_sort(pieces, {}, &MappedPiece::file_offset);
+  std::vector<MappedPiece> result;
+  uint64_t end = 0;
+  for (MappedPiece piece : pieces) {
+    const uint64_t known_bytes = end - std::min(end, piece.file_offset);
+    if (known_bytes >= piece.size_bytes) continue;
+    piece.file_offset += known_bytes;
+    piece.size_bytes -= known_bytes;
+    piece.begin.value += known_bytes;
+    end = piece.file_offset + piece.size_bytes;
+    result.push_back(piece);
+  }
+  return result;
 }
 
 }  // namespace
@@ -156,7 +166,8 @@ std::vector<MappingFacts> parse_data_below_code(std::string_view text, uint32_t 
 std::optional<MappingFacts> find_mapping(std::string_view text, const MappingFacts& mapping) {
   std::optional<MappingFacts> found;
   for_each_line(text, mapping.pid, [&](const Line& line) {
-    if (is_where_it_was(line, mapping)) found = line.with_path();
+    const bool may_be = !mapping.build_id.empty() || is_same_inode(line.mapping, mapping);
+    if (may_be && line.mapping.inode != 0 && has_begin_of(line, mapping)) found = line.with_path();
   });
   return found;
 }
@@ -167,10 +178,11 @@ std::vector<MappedPiece> parse_mapped_pieces(std::string_view text, const Mappin
   for_each_line(text, found.pid, [&](const Line& line) {
     if (!is_same_inode(line.mapping, found)) return;
     is_there = is_there || has_begin_of(line, found);
-    if (!line.is_read_only) return;
+    if (!line.is_read_only || line.mapping.file_offset > UINT64_MAX - line.mapping.size_bytes)
+      return;
     pieces.push_back({line.mapping.file_offset, line.mapping.size_bytes, line.mapping.begin});
   });
-  return is_there ? pieces : std::vector<MappedPiece>();
+  return is_there ? without_overlaps(std::move(pieces)) : std::vector<MappedPiece>();
 }
 
 }  // namespace sentry_prof::target

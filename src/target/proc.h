@@ -17,8 +17,8 @@ std::vector<MappingFacts> parse_maps(std::string_view text, uint32_t pid);
 // same file goes on with data: all of its code was replaced.
 std::vector<MappingFacts> parse_data_below_code(std::string_view text, uint32_t pid);
 
-// Pure: what the text says of the place of `mapping` now, if that may be of the same file: with a
-// build id the caller compares that, else the inode or the path is the same.
+// Pure: what the text says of the place of `mapping` now, if a file is mapped there that may be the
+// same: its device and inode are, or, where a build id was given instead, the caller compares that.
 std::optional<MappingFacts> find_mapping(std::string_view text, const MappingFacts& mapping);
 
 // What a process has mapped of a file in one place.
@@ -29,8 +29,8 @@ struct MappedPiece {
 
   bool operator==(const MappedPiece&) const = default;
 };
-// Pure: all read-only pieces of the file that find_mapping() found, executable or not, in the order
-// of their addresses. None if another file is mapped in that place by now.
+// Pure: all read-only pieces of the file that find_mapping() found, executable or not, in the
+// file's order and without overlaps. None if another file is mapped in that place by now.
 std::vector<MappedPiece> parse_mapped_pieces(std::string_view text, const MappingFacts& found);
 
 // Whether /proc is there and numbers processes as we do. Else nothing is known of any, or what is

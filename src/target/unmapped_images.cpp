@@ -53,6 +53,7 @@ void ImageStore::forget_image(unwind::ImageId id) {
   const auto same = by_content_.find(content_key(image.identity(), image.layout()));
   if (same != by_content_.end() && same->second == id) by_content_.erase(same);
   unanswered_.erase(id);
+  read_in_processes_.erase(id);
   newest_pid_.erase(id);
   images_.erase(found);
 }

@@ -78,8 +78,9 @@ class LateHelpers {
     helpers_.reset();
   }
 
-  std::optional<FileHelpers::Replied> open_file(const std::string& other_path = "") {
-    FileRequest request{.kind = FileRequestKind::OpenByPath, .other_path = other_path};
+  std::optional<FileHelpers::Replied> open_file(
+      const std::string& other_path = "", FileRequestKind kind = FileRequestKind::OpenByPath) {
+    FileRequest request{.kind = kind, .other_path = other_path};
     request.mapping.pid = static_cast<uint32_t>(::getpid());
     request.mapping.path = file_;
     request.mapping.device_major = kOwnDevice;
@@ -146,6 +147,14 @@ TEST_CASE("A file whose opening was told too late is closed by a later request")
   helpers.open_door();
   CHECK(helpers.facts().reply.size_bytes == 0);
   CHECK(helpers.given_up() == 1);
+}
+
+TEST_CASE("A process whose memory is read too late has no part in its files") {
+  LateHelpers helpers;
+  CHECK_FALSE(helpers.open_file("late", FileRequestKind::OpenMapped));
+  CHECK(helpers.open_file().has_value());
+  CHECK_FALSE(helpers.open_file("", FileRequestKind::OpenMapped));
+  helpers.open_door();
 }
 
 TEST_CASE("Files that a late helper could not be told to close are closed by a later request") {

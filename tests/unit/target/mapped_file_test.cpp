@@ -31,8 +31,8 @@ class DeletedFile {
     const std::string path = scratch_ / "library";
     test::write_text(path, page_of('a') + page_of('b') + page_of('c') + page_of('d') +
                                page_of('e') + page_of('f'));
-    const os::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    void* const place = ::mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    file_ = os::Fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    void* const place = ::mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE, file_.get(), 0);
     REQUIRE(place != MAP_FAILED);
     begin_ = static_cast<char*>(place);
     REQUIRE(::mprotect(begin_ + kPage_bytes, kPage_bytes, PROT_READ | PROT_EXEC) == 0);
@@ -55,6 +55,16 @@ class DeletedFile {
     FAIL("the file is not mapped");
     return {};
   }
+  // Another file of that name, from the same offset.
+  void put_other_file_there() const {
+    const std::string path = scratch_ / "library";
+    test::write_text(path, page_of('A') + page_of('B'));
+    const os::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    REQUIRE(::mmap(begin_, 2 * kPage_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+                   file.get(), 0) == begin_);
+  }
+  // As if its inode's number were another file's by now.
+  void write_other_head() const { REQUIRE(::pwrite(file_.get(), "another", 7, 0) == 7); }
   void put_other_memory_there() const {
     REQUIRE(::mmap(begin_, 2 * kPage_bytes, PROT_READ | PROT_EXEC,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == begin_);
@@ -64,6 +74,7 @@ class DeletedFile {
   static constexpr size_t kBytes = 5 * kPage_bytes;  // of six
 
   test::ScratchDirectory scratch_;
+  os::Fd file_;
   char* begin_ = nullptr;
 };
 
@@ -98,10 +109,26 @@ TEST_CASE("Of a deleted file nothing is read once something else is mapped in it
   REQUIRE(opened);
   deleted.put_other_memory_there();
   CHECK_FALSE((*opened)->is_unchanged());
-  CHECK_FALSE((*opened)->was_changed());
-  CHECK(read(**opened, 0, 1).empty());
   CHECK((*opened)->was_changed());
+  CHECK(read(**opened, 0, 1).empty());
   CHECK_FALSE(MappedFile::open(code));
+}
+
+TEST_CASE("Of a deleted file nothing is read of another file in its place") {
+  const DeletedFile deleted;
+  MappingFacts code = deleted.code();
+  if (GENERATE(false, true)) {
+    code.build_id.resize(20);
+    code.inode = 0;
+  }
+  const auto opened = MappedFile::open(code);
+  REQUIRE(opened);
+  CHECK(read(**opened, 0, 1) == "a");
+  SECTION("of the same name") { deleted.put_other_file_there(); }
+  SECTION("of the same number") { deleted.write_other_head(); }
+  CHECK(read(**opened, kPage_bytes, 1).empty());
+  CHECK((*opened)->was_changed());
+  CHECK_FALSE((*opened)->is_unchanged());
 }
 
 TEST_CASE("Deleted files are read by who waits for them, each with its own bytes") {

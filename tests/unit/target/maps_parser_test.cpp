@@ -2,6 +2,10 @@
 #include "target/mapping_kind.h"
 #include "target/proc.h"
 
+#include <string>
+
+#include <fmt/format.h>
+
 using namespace sentry_prof;
 using target::MappingKind;
 using target::parse_maps;
@@ -130,17 +134,19 @@ TEST_CASE("parse_mapped_pieces finds what a process cannot write to of a mapping
       "9000-a000 r-xp 2000 0:2 5 /lib/a.so (deleted)\n";
   const std::vector<target::MappedPiece> all = {
       {0, 0x2000, {0x1000}}, {0x2000, 0x2000, {0x3000}}, {0x4000, 0x1000, {0x5000}}};
-  target::MappingFacts mapping{.begin = {0x3000}, .file_offset = 0x2000, .inode = 5};
+  target::MappingFacts mapping{
+      .begin = {0x3000}, .file_offset = 0x2000, .device_minor = 1, .inode = 5};
   mapping.path = "/lib/a.so";
   const auto pieces = [&] {
     const auto found = target::find_mapping(kMaps, mapping);
     return found ? target::parse_mapped_pieces(kMaps, *found) : std::vector<target::MappedPiece>();
   };
   CHECK(pieces() == all);
-  SECTION("told by its path, where the inode is another layer's") {
+  SECTION("another file of that name, or of that number on another device") {
     mapping.inode = 7;
-    CHECK(pieces() == all);
-    mapping.path = "/lib/b.so";
+    CHECK(pieces().empty());
+    mapping.inode = 5;
+    mapping.device_minor = 2;
     CHECK(pieces().empty());
   }
   SECTION("the caller compares the build id, which is given without an inode") {
@@ -168,4 +174,24 @@ TEST_CASE("parse_mapped_pieces finds what a process cannot write to of a mapping
     CHECK(target::parse_mapped_pieces("3000-5000 r-xp 2000 0:2 5 /lib/a.so\n", *found).empty());
     CHECK(target::parse_mapped_pieces("3000-5000 r-xp 2000 0:1 5 /lib/a.so\n", *found).size() == 1);
   }
+}
+
+TEST_CASE("parse_mapped_pieces has each byte of a file once, however often it is mapped") {
+  std::string maps =
+      "1000-3000 r-xp 2000 0:1 5 /lib/a.so\n"
+      "3000-5000 r--p 3000 0:1 5 /lib/a.so\n"
+      "5000-6000 r--p 0 0:1 5    /lib/a.so\n";
+  for (int i = 0; i < 1000; ++i) {
+    maps += fmt::format("{:x}-{:x} r--p 1000 0:1 5 /lib/a.so\n", 0x10000 + i * 0x4000,
+                        0x14000 + i * 0x4000);
+  }
+  const auto found = target::find_mapping(
+      maps, {.begin = {0x1000}, .file_offset = 0x2000, .device_minor = 1, .inode = 5});
+  REQUIRE(found);
+  const std::vector<target::MappedPiece> all = {{0, 0x1000, {0x5000}}, {0x1000, 0x4000, {0x10000}}};
+  CHECK(target::parse_mapped_pieces(maps, *found) == all);
+  CHECK(target::parse_mapped_pieces("1000-3000 r-xp 2000 0:1 5 /lib/a.so\n"
+                                    "3000-5000 r-xp fffffffffffff000 0:1 5 /lib/a.so\n",
+                                    *found)
+            .size() == 1);
 }

@@ -120,6 +120,23 @@ TEST_CASE(
     opener.silent = {"/lib/a.so"};
     CHECK(images.module_for(mapping).cfi == nullptr);
   }
+  SECTION("another process has a file of the same build") {
+    opener.files["/lib/b.so"] = make_library(build_id_of(1));
+    opener.mapped_files[0x1000'0000] = make_library(build_id_of(1), std::vector<std::byte>(64));
+    const Module whole = images.module_for(code_of("/lib/b.so", 0x2000'0000));
+    CHECK(images.module_for(mapping).image == whole.image);
+    CHECK(images.images_seen() == 1);
+  }
+}
+
+TEST_CASE("ImageStore reads no file in a process that was opened and is no ELF") {
+  FakeOpener opener;
+  ImageStore images(opener);
+  opener.files["/data"] = {std::byte{'?'}};
+  opener.mapped_files[0x1000'0000] = make_library(build_id_of(1));
+  CHECK(images.module_for(code_of("/data", 0x1000'0000)).cfi == nullptr);
+  CHECK(images.image(images.module_for(code_of("/data", 0x1000'0000)).image)
+            ->is_known_by_name_only());
 }
 
 TEST_CASE("ImageStore tries again to open a file that nobody gave, until somebody does") {

@@ -42,6 +42,10 @@ std::string without_escapes(std::string_view path) {
   }
 }
 
+bool is_same_inode(const MappingFacts& a, const MappingFacts& b) {
+  return a.inode == b.inode && a.device_major == b.device_major && a.device_minor == b.device_minor;
+}
+
 struct Line {
   MappingFacts mapping;   // without its path
   std::string_view path;  // escaped; may be missing
@@ -51,9 +55,7 @@ struct Line {
   uint64_t end() const { return mapping.begin.value + mapping.size_bytes; }
   bool is_of_file() const { return kind_of_mapping(path) == MappingKind::File; }
   bool is_of_same_file(const Line& other) const {
-    return mapping.device_major == other.mapping.device_major &&
-           mapping.device_minor == other.mapping.device_minor &&
-           mapping.inode == other.mapping.inode && path == other.path;
+    return is_same_inode(mapping, other.mapping) && path == other.path;
   }
   MappingFacts with_path() const {
     MappingFacts facts = mapping;
@@ -111,10 +113,6 @@ bool has_code_instead(const Line& below, const Line& middle, const Line& above) 
                           middle.end() == above.mapping.begin.value && below.is_of_file() &&
                           below.is_of_same_file(above);
   return are_around && middle.is_executable && !middle.is_of_file() && !is_device_path(middle.path);
-}
-
-bool is_same_inode(const MappingFacts& a, const MappingFacts& b) {
-  return a.inode == b.inode && a.device_major == b.device_major && a.device_minor == b.device_minor;
 }
 
 // The line shows `mapping`'s begin from the same offset of its file.

@@ -308,9 +308,14 @@ void RowProgram::define_cfa_register(uint64_t reg) {
   define_cfa(reg, row_.cfa_offset);
 }
 
+// Likewise behind an expression: gcc 14 ends aarch64 functions so whose frames are in units of the
+// vector length (Debian 13's libmvec), and means the register from before. The CIE names one.
 void RowProgram::define_cfa_offset(int64_t offset) {
-  if (row_.cfa_kind != CfaKind::RegisterOffset) return fail(CfiStatus::Malformed);
-  row_.cfa_offset = offset;
+  const bool has_register = row_.cfa_kind == CfaKind::RegisterOffset ||
+                            (row_.cfa_kind == CfaKind::Expression && !is_initial_ &&
+                             initial_.row.cfa_kind == CfaKind::RegisterOffset);
+  if (!has_register) return fail(CfiStatus::Malformed);
+  define_cfa(row_.cfa_register, offset);
 }
 
 void RowProgram::define_cfa_expression() {

@@ -20,35 +20,77 @@ bool CodeInMemory::read_code(LinkAddress begin, std::span<std::byte> out) const 
 
 // Null if it is no code, or not known and may not be read now.
 const CodeInMemory::Page* CodeInMemory::page_at(uint64_t begin) const {
-  if (modules_->find({begin}) == nullptr) return nullptr;
-  // Forked processes have their code at the same addresses.
-  std::unique_ptr<Page>& place = pages_[(begin / kPage_bytes + program_.pid * 97) % kPages];
-  const bool is_known = place != nullptr && place->begin == begin && place->program == program_;
-  if (is_known && is_fresh(*place)) return place.get();
-  auto page = reads_.take(time_ns_) ? read_page(begin) : nullptr;
-  const bool has_bytes = page != nullptr && page->size_bytes > 0;
-  if (!has_bytes) ++pages_not_read_;
-  if (page == nullptr) return nullptr;
-  // A program that has ended by now had what was read last.
-  if (is_known && !has_bytes) {
-    place->time_ns = time_ns_;
-  } else {
-    place = std::move(page);
+  if (!is_code(begin)) return nullptr;
+  const PageId id{pid_, begin};
+  const std::unique_ptr<Page>& place = place_of(id);
+  if (is_fresh(place.get(), id)) return place.get();
+  if (!reads_.take(time_ns_)) {
+    if (is_usable(place.get(), id)) return place.get();
+    ++pages_not_read_;
+    return nullptr;
   }
+  read_around(id);
   return place.get();
 }
 
-bool CodeInMemory::is_fresh(const Page& page) const {
-  const uint64_t age_ns = time_ns_ - std::min(time_ns_, page.time_ns);
-  return age_ns < (page.size_bytes > 0 ? kLongestUse_ns : kRetry_ns);
+// Forked processes have their code at the same addresses.
+std::unique_ptr<CodeInMemory::Page>& CodeInMemory::place_of(const PageId& id) const {
+  return pages_[(id.begin / kPage_bytes + id.pid * 97) % kPages];
 }
 
-std::unique_ptr<CodeInMemory::Page> CodeInMemory::read_page(uint64_t begin) const {
-  auto page = std::make_unique<Page>(Page{program_, begin, time_ns_, 0, {}});
-  os::MemoryRange range{begin, page->bytes};
-  read_({program_.pid, time_ns_}, std::span(&range, 1));
-  page->size_bytes = range.got_bytes;
-  return page;
+bool CodeInMemory::is_fresh(const Page* page, const PageId& id) const {
+  return page != nullptr && page->id == id && age_ns(*page) < page->use_ns;
+}
+
+bool CodeInMemory::is_usable(const Page* page, const PageId& id) const {
+  return page != nullptr && page->id == id && page->size_bytes > 0 &&
+         age_ns(*page) < kLongestUse_ns;
+}
+
+void CodeInMemory::read_around(const PageId& wanted) const {
+  std::array<std::unique_ptr<Page>, kPagesOfRead> pages;
+  std::array<os::MemoryRange, kPagesOfRead> ranges;
+  size_t count = 0;
+  const auto add = [&](const PageId& id) {
+    pages[count] = std::make_unique<Page>(Page{id, time_ns_, kRetry_ns, 0, {}});
+    ranges[count] = {id.begin, pages[count]->bytes};
+    ++count;
+  };
+  add(wanted);  // first: what comes behind may not be read any more
+  const uint64_t first = wanted.begin & ~(kPagesOfRead * kPage_bytes - 1);
+  for (uint64_t i = 0; i < kPagesOfRead; ++i) {
+    const PageId id{pid_, first + i * kPage_bytes};
+    if (is_code(id.begin) && id != wanted && !is_fresh(place_of(id).get(), id)) add(id);
+  }
+  read_({pid_, time_ns_}, std::span(ranges).first(count));
+  for (size_t i = 0; i < count; ++i) {
+    pages[i]->size_bytes = ranges[i].got_bytes;
+    if (i == 0 || (ranges[i].got_bytes > 0 && has_room_for(pages[i]->id))) {
+      keep(std::move(pages[i]));
+    }
+  }
+  if (ranges[0].got_bytes == 0) ++pages_not_read_;
+}
+
+// One that was not asked for takes no place of another that is in use.
+bool CodeInMemory::has_room_for(const PageId& id) const {
+  const Page* const page = place_of(id).get();
+  return page == nullptr || page->id == id || age_ns(*page) >= page->use_ns;
+}
+
+void CodeInMemory::keep(std::unique_ptr<Page> page) const {
+  std::unique_ptr<Page>& place = place_of(page->id);
+  const bool is_known = place != nullptr && place->id == page->id;
+  if (page->size_bytes == 0 && is_known) {
+    place->time_ns = time_ns_;  // a program that has ended by now had what was read last
+    return;
+  }
+  const bool is_same =
+      is_known && place->size_bytes == page->size_bytes && place->bytes == page->bytes;
+  if (page->size_bytes > 0) {
+    page->use_ns = is_same ? std::min(2 * place->use_ns, kLongestUse_ns) : kShortestUse_ns;
+  }
+  place = std::move(page);
 }
 
 }  // namespace sentry_prof::recorder

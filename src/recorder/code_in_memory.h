@@ -8,6 +8,7 @@
 #include "unwind/code_source.h"
 #include "unwind/module_map.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -17,24 +18,30 @@
 
 namespace sentry_prof::recorder {
 
-// Pages are kept for a while, as samples come back to the same code: 1 MiB at the most. What they
+// Pages are kept for a while, as samples come back to the same code: 4 MiB at the most. What they
 // held when the sample was taken is not known, so whoever reads them has to look at what they lead
 // to. Of the recording thread.
 class CodeInMemory final : public unwind::CodeSource {
  public:
-  // Compilers may put other code to the same place, without a record that tells of it.
+  // Compilers may put other code to the same place, without a record that tells of it, and do so
+  // most where they have just done it: a page is used twice as long each time it was read again and
+  // had not changed; up to the longest where no more may be read.
+  static constexpr uint64_t kShortestUse_ns = kNsPerSecond / 50;
   static constexpr uint64_t kLongestUse_ns = kNsPerSecond;
   // What could not be read may have been asked for too late, or of a reader without patience.
   static constexpr uint64_t kRetry_ns = kNsPerSecond / 10;
-  // Reading a page takes some 10 us (os::ProcessMemoryReader): at most 1 % of a CPU.
-  static constexpr uint32_t kPagesPerSecond = 1000;
+  // A read takes some 10 us (os::ProcessMemoryReader), mostly for the turn of its thread: at most 2
+  // % of a CPU, while code is compiled and sampled at a high rate.
+  static constexpr uint32_t kReadsPerSecond = 2000;
+  // So the pages around come with it: compilers put one function beside the other.
+  static constexpr uint64_t kPagesOfRead = 4;
 
   explicit CodeInMemory(ReadMemory read) : read_(std::move(read)) {}
 
   // Whose code is asked for until the next sample, what of it is executable, and when it was
   // running. `modules` is not copied.
   void begin_sample(uint32_t pid, const unwind::ModuleMap& modules, uint64_t time_ns) {
-    program_ = {pid, modules.version()};
+    pid_ = pid;
     modules_ = &modules;
     time_ns_ = time_ns;
   }
@@ -47,32 +54,39 @@ class CodeInMemory final : public unwind::CodeSource {
 
  private:
   static constexpr size_t kPage_bytes = 4096;
-  static constexpr size_t kPages = 256;
-  // Another map may hold other code at the same place.
-  struct Program {
+  static constexpr size_t kPages = 1024;
+  // The kernel tells of a mapping anew, as a whole, whenever it grows (perf_event_mmap() of the
+  // merged area), as compilers' do all the time: that says nothing of what is in it.
+  struct PageId {
     uint32_t pid = 0;
-    uint64_t map_version = 0;
-    bool operator==(const Program&) const = default;
+    uint64_t begin = 0;
+    bool operator==(const PageId&) const = default;
   };
   struct Page {
-    Program program;
-    uint64_t begin = 0;
-    uint64_t time_ns = 0;   // of the sample that it was read for
+    PageId id;
+    uint64_t time_ns = 0;  // of the sample that it was read for
+    uint64_t use_ns = 0;
     size_t size_bytes = 0;  // 0: it could not be read
     std::array<std::byte, kPage_bytes> bytes;
   };
 
   const Page* page_at(uint64_t begin) const;
-  bool is_fresh(const Page& page) const;
-  std::unique_ptr<Page> read_page(uint64_t begin) const;
+  bool is_code(uint64_t begin) const { return modules_->find({begin}) != nullptr; }
+  std::unique_ptr<Page>& place_of(const PageId& id) const;
+  uint64_t age_ns(const Page& page) const { return time_ns_ - std::min(time_ns_, page.time_ns); }
+  bool is_fresh(const Page* page, const PageId& id) const;
+  bool is_usable(const Page* page, const PageId& id) const;
+  void read_around(const PageId& wanted) const;
+  bool has_room_for(const PageId& id) const;
+  void keep(std::unique_ptr<Page> page) const;
 
   ReadMemory read_;
-  Program program_;
+  uint32_t pid_ = 0;
   const unwind::ModuleMap* modules_ = nullptr;
   uint64_t time_ns_ = 0;
   // What is remembered, and no part of the answer.
   mutable std::array<std::unique_ptr<Page>, kPages> pages_;  // each page has one place
-  mutable PerSecond reads_{kPagesPerSecond};
+  mutable PerSecond reads_{kReadsPerSecond};
   mutable uint64_t pages_not_read_ = 0;
 };
 

@@ -10,9 +10,10 @@ using namespace sentry_prof::recorder;
 
 namespace {
 
-constexpr uint64_t kPage = 0x7f0000001000;
+constexpr uint64_t kPage = 0x7f0000000000;
 constexpr size_t kPage_bytes = 4096;
-constexpr size_t kMapped_bytes = kPage_bytes * 2 * CodeInMemory::kPagesPerSecond;
+constexpr uint64_t kRead_bytes = kPage_bytes * CodeInMemory::kPagesOfRead;
+constexpr size_t kMapped_bytes = kRead_bytes * 2 * CodeInMemory::kReadsPerSecond;
 constexpr uint32_t kProcess = 100;
 
 // Processes' memory, a page filled with one byte each.
@@ -20,11 +21,13 @@ struct Memory {
   CodeInMemory code{[this](const MemoryRequest& request, std::span<os::MemoryRange> ranges) {
     ++reads;
     last_pid = request.pid;
-    REQUIRE(ranges.size() == 1);
-    const auto page = pages.find(ranges[0].address);
-    if (page == pages.end()) return request.sample_time_ns;
-    std::ranges::fill(ranges[0].out, std::byte{page->second});
-    ranges[0].got_bytes = ranges[0].out.size();
+    REQUIRE(ranges.size() <= CodeInMemory::kPagesOfRead);
+    for (os::MemoryRange& range : ranges) {
+      const auto page = pages.find(range.address);
+      if (page == pages.end()) continue;
+      std::ranges::fill(range.out, std::byte{page->second});
+      range.got_bytes = range.out.size();
+    }
     return request.sample_time_ns;
   }};
   unwind::ModuleMap modules;
@@ -52,22 +55,32 @@ using Values = std::vector<int>;
 
 }  // namespace
 
-TEST_CASE("a page of code is read once, then again after a second") {
+TEST_CASE(
+    "a page of code is used twice as long each time that it has not changed, up to a second") {
   Memory memory;
   memory.pages[kPage] = 1;
-  memory.sample(5 * kNsPerSecond);
-  CHECK(memory.at(kPage + 8) == Values{1, 1});
+  uint64_t now_ns = 5 * kNsPerSecond;
+  uint64_t use_ns = CodeInMemory::kShortestUse_ns;
+  for (int reads = 1; reads < 12; ++reads) {
+    memory.sample(now_ns);
+    CHECK(memory.at(kPage + 8) == Values{1, 1});
+    memory.sample(now_ns + use_ns - 1);
+    CHECK(memory.at(kPage + 16) == Values{1, 1});
+    CHECK(memory.reads == reads);
+    now_ns += use_ns;
+    use_ns = std::min(2 * use_ns, CodeInMemory::kLongestUse_ns);
+  }
+  CHECK(use_ns == CodeInMemory::kLongestUse_ns);
   CHECK(memory.last_pid == kProcess);
   memory.pages[kPage] = 2;
-  memory.sample(6 * kNsPerSecond - 1);
-  CHECK(memory.at(kPage + 16) == Values{1, 1});
-  CHECK(memory.reads == 1);
-  memory.sample(6 * kNsPerSecond);
+  memory.sample(now_ns);
   CHECK(memory.at(kPage + 8) == Values{2, 2});
-  CHECK(memory.reads == 2);
+  memory.pages[kPage] = 3;
+  memory.sample(now_ns + CodeInMemory::kShortestUse_ns);
+  CHECK(memory.at(kPage + 8) == Values{3, 3});
 }
 
-TEST_CASE("another process, and another map of the same, may have other code") {
+TEST_CASE("another process may have other code") {
   Memory memory;
   memory.pages[kPage] = 1;
   memory.sample(kNsPerSecond);
@@ -75,10 +88,30 @@ TEST_CASE("another process, and another map of the same, may have other code") {
   memory.pages[kPage] = 2;
   memory.sample(kNsPerSecond, kProcess + 1);
   CHECK(memory.at(kPage) == Values{2, 2});
-  memory.pages[kPage] = 3;
-  memory.modules.insert({{0x1000}, {0x2000}, {}, unwind::kNoImage});
-  memory.sample(kNsPerSecond, kProcess + 1);
-  CHECK(memory.at(kPage) == Values{3, 3});
+}
+
+// The kernel tells anew of a mapping that grows.
+TEST_CASE("a change of the map is none of the code") {
+  Memory memory;
+  memory.pages[kPage] = 1;
+  memory.sample(kNsPerSecond);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  memory.modules.insert({{kPage}, {kPage + kMapped_bytes + kPage_bytes}, {}, unwind::kNoImage});
+  memory.sample(kNsPerSecond);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  CHECK(memory.reads == 1);
+}
+
+TEST_CASE("the pages around are read with a page, where they are code") {
+  Memory memory;
+  for (uint64_t i = 0; i < 8; ++i) memory.pages[kPage + i * kPage_bytes] = static_cast<uint8_t>(i);
+  memory.sample(kNsPerSecond);
+  CHECK(memory.at(kPage + 2 * kPage_bytes) == Values{2, 2});
+  for (const int i : {0, 1, 3}) CHECK(memory.at(kPage + kPage_bytes * uint64_t(i)) == Values{i, i});
+  CHECK(memory.reads == 1);
+  CHECK(memory.at(kPage + kRead_bytes) == Values{4, 4});
+  CHECK(memory.reads == 2);
+  CHECK(memory.code.pages_not_read() == 0);
 }
 
 TEST_CASE("forked processes with code at the same place do not push each other out") {
@@ -91,6 +124,21 @@ TEST_CASE("forked processes with code at the same place do not push each other o
     }
   }
   CHECK(memory.reads == 8);
+}
+
+TEST_CASE("a page that comes with another takes no place of one that is in use") {
+  Memory memory;
+  constexpr uint64_t kCacheWhole_bytes = 4u << 20;
+  for (const uint64_t begin : {kPage, kPage + kCacheWhole_bytes}) {
+    memory.pages[begin] = 1;
+    memory.pages[begin + kPage_bytes] = 2;
+  }
+  memory.sample(kNsPerSecond);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  CHECK(memory.at(kPage + kCacheWhole_bytes + kPage_bytes) == Values{2, 2});
+  CHECK(memory.reads == 2);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  CHECK(memory.reads == 2);
 }
 
 TEST_CASE("what is not executable is not read, nor counted") {
@@ -136,27 +184,35 @@ TEST_CASE("the code of a program that has ended is what was read last") {
   CHECK(memory.reads == 2);
 }
 
-TEST_CASE("a page that is old, and may not be read again, is not believed") {
+TEST_CASE("a page that may not be read again is used for a second, and not believed behind it") {
   Memory memory;
   memory.pages[kPage] = 1;
   memory.sample(kNsPerSecond);
   CHECK(memory.at(kPage) == Values{1, 1});
-  memory.sample(2 * kNsPerSecond);
-  for (uint64_t i = 1; i <= CodeInMemory::kPagesPerSecond; ++i) memory.at(kPage + i * kPage_bytes);
+  const auto use_all_reads = [&](uint64_t time_ns) {
+    memory.sample(time_ns);
+    // Not in that page's place.
+    const uint64_t begin = kPage + kPage_bytes;
+    for (uint64_t i = 1; i <= CodeInMemory::kReadsPerSecond; ++i)
+      memory.at(begin + i * kRead_bytes);
+  };
+  use_all_reads(2 * kNsPerSecond - 1);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  use_all_reads(4 * kNsPerSecond);
   CHECK(memory.at(kPage).empty());
 }
 
-TEST_CASE("no more pages are read in a second than a hundredth of it allows") {
+TEST_CASE("no more is read in a second than a small part of it allows") {
   Memory memory;
   const auto ask_for_many = [&](uint64_t time_ns) {
     memory.sample(time_ns);
-    for (uint64_t i = 0; i < 2 * CodeInMemory::kPagesPerSecond; ++i) {
-      CHECK(memory.at(kPage + i * kPage_bytes).empty());
+    for (uint64_t i = 0; i < 2 * CodeInMemory::kReadsPerSecond; ++i) {
+      CHECK(memory.at(kPage + i * kRead_bytes).empty());
     }
   };
   ask_for_many(kNsPerSecond);
-  CHECK(memory.reads == CodeInMemory::kPagesPerSecond);
-  CHECK(memory.code.pages_not_read() == 2 * CodeInMemory::kPagesPerSecond);
+  CHECK(memory.reads == CodeInMemory::kReadsPerSecond);
+  CHECK(memory.code.pages_not_read() == 2 * CodeInMemory::kReadsPerSecond);
   ask_for_many(2 * kNsPerSecond);
-  CHECK(memory.reads == 2 * CodeInMemory::kPagesPerSecond);
+  CHECK(memory.reads == 2 * CodeInMemory::kReadsPerSecond);
 }

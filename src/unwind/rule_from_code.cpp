@@ -60,15 +60,13 @@ class ReadRuns {
   uint64_t next_begin_ = UINT64_MAX;  // of the runs behind the one that was opened last
 };
 
-enum class Way : uint8_t { Straight, AlongJumps };
+// Straight follows no jump, and ends at a branch; PastBranches goes on behind it.
+enum class Way : uint8_t { Straight, PastBranches, AlongJumps };
 
 class CodeReading {
  public:
   CodeReading(const CodeSource& code, Way way, unsigned max_instructions, uint32_t& work)
-      : is_straight_(way == Way::Straight),
-        max_instructions_(max_instructions),
-        window_(code, work),
-        work_(work) {}
+      : way_(way), max_instructions_(max_instructions), window_(code, work), work_(work) {}
 
   CodeStretch run(LinkAddress pc, const CodeStretch& known) {
     if (known.contains(pc)) return known;
@@ -133,13 +131,14 @@ class CodeReading {
     stay_in_stretch(instruction.effect);
     switch (instruction.effect) {
       case X86Effect::Branch:
-        if (is_straight_) return Outcome::Stops;
-        note_branch(target);
+        if (way_ == Way::Straight) return Outcome::Stops;
+        if (way_ == Way::AlongJumps) note_branch(target);
         return Outcome::GoesOn;
       case X86Effect::Jump:
-        return is_straight_ ? Outcome::Stops : jump(target);
-      case X86Effect::Return:
+        return way_ == Way::AlongJumps ? jump(target) : Outcome::Stops;
       case X86Effect::JumpByPointer:
+        return way_ == Way::PastBranches ? Outcome::Stops : Outcome::Returns;
+      case X86Effect::Return:
         return Outcome::Returns;
       case X86Effect::JumpElsewhere:
         note_tail_call();
@@ -158,7 +157,7 @@ class CodeReading {
 
   void note_tail_call() {
     const CompactRule rule = state_.rule(0);
-    if (!is_straight_ && !tail_call_ && rule != CompactRule{}) tail_call_ = rule;
+    if (way_ == Way::AlongJumps && !tail_call_ && rule != CompactRule{}) tail_call_ = rule;
   }
 
   // Not into code that was read. Nor to where a branch leads with its stack pointer elsewhere: this
@@ -263,7 +262,7 @@ class CodeReading {
     return {.kind = may_return_ ? CompactKind::NoCfi : CompactKind::RootBehindNoCall};
   }
 
-  const bool is_straight_;  // no jump is followed
+  const Way way_;
   const unsigned max_instructions_;
   CodeWindow window_;
   uint32_t& work_;
@@ -299,6 +298,10 @@ CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& 
 
 CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work) {
   return CodeReading(code, Way::Straight, kMaxStraightInstructions, work).run(pc, {}).rule;
+}
+
+CompactRule rule_from_near_return(const CodeSource& code, LinkAddress pc, uint32_t& work) {
+  return CodeReading(code, Way::PastBranches, kMaxEpilogueInstructions, work).run(pc, {}).rule;
 }
 
 CompactRule rule_from_function(const CodeSource& code, LinkAddress begin, LinkAddress pc,

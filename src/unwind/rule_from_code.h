@@ -30,6 +30,11 @@ CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& 
 // nothing to guess but whether a call returns.
 CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work);
 
+// The same where branches may lie between, which are not taken: HotSpot's code looks between the
+// end of its frame and the return whether it should stop (JEP 376). A jump by a pointer is none of
+// a function's end here: it may go by a table.
+CompactRule rule_from_near_return(const CodeSource& code, LinkAddress pc, uint32_t& work);
+
 // For the code at `pc` in the function that begins at `begin`, by what was put on the stack from
 // there on: CodeFromSp; NoCfi if no way was found, or the stack pointer is not known. For code that
 // does not return, of which reading on tells nothing. It holds if the function was entered at
@@ -47,5 +52,7 @@ inline constexpr unsigned kMaxInstructionsOfFunction = 2048;
 inline constexpr unsigned kMaxInstructionsOfMemory = 1024;
 // An epilogue that restores all registers, and what is done with the result before.
 inline constexpr unsigned kMaxStraightInstructions = 16;
+// HotSpot's: add to the stack pointer, pop, vzeroupper, compare, branch, return.
+inline constexpr unsigned kMaxEpilogueInstructions = 6;
 
 }  // namespace sentry_prof::unwind

@@ -1,4 +1,5 @@
-// Where a frame's caller was looked for all over the stack, and not found.
+// Where a frame's caller was looked for all over the stack, or the function's beginning all over
+// the code before, and not found.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace sentry_prof::unwind {
 // is done again after 1, 3, 7 ... samples. 4 KiB; of two pcs that share a place the later has it.
 class VainSearches {
  public:
-  // `key` is that of the rule cache. False: it has failed too lately.
+  // `key` is that of the rule cache, or a runtime pc: one kind of them. False: it has failed too
+  // lately.
   bool is_due(uint64_t key) {
     Place& place = place_of(key);
     if (place.key != key || place.left == 0) return true;
@@ -25,6 +27,12 @@ class VainSearches {
     if (place.key != key) place = {key, 0, 0};
     place.pause = static_cast<uint8_t>(std::min(2 * place.pause + 1, kMaxPause));
     place.left = place.pause;
+  }
+
+  // It was found.
+  void clear(uint64_t key) {
+    Place& place = place_of(key);
+    if (place.key == key) place = {};
   }
 
  private:

@@ -3,6 +3,7 @@
 // can be believed. Of code that no file holds, which may keep frame pointers, only what is sure
 // comes before these.
 #include "unwind/process_start.h"
+#include "unwind/rule_from_prologue.h"
 #include "unwind/walker.h"
 #include "unwind/x86_instruction.h"
 
@@ -48,6 +49,8 @@ std::optional<Step> Walker::step_by_memory_code() {
   uint32_t work = 0;
   // The rest is for frames that cannot do without: frame pointers lead on without work.
   const bool has_work = work_left_ > kMaxWork / 2;
+  // But not in code of a compiler that keeps none: that one is of a caller farther out.
+  if (!has_work && went_by_prologue_) return ends(WalkEnd::Unsupported);
   const CompactRule* const straight = has_work ? memory_rules_.straight(cursor_.pc, work) : nullptr;
   if (!spend(work)) return ends(WalkEnd::Unsupported);
   if (straight == nullptr) {
@@ -55,11 +58,55 @@ std::optional<Step> Walker::step_by_memory_code() {
     return std::nullopt;
   }
   if (const std::optional<Step> step = step_by_code(*straight)) return step;
+  if (const std::optional<Step> step = step_by_prologue()) return step;
   if (frame_pointer_leads_on()) return std::nullopt;
   work = 0;
   const CompactRule rule = memory_rules_.whole(cursor_.pc, work);
   if (!spend(work)) return ends(WalkEnd::Unsupported);
   return step_by_code(rule);
+}
+
+// HotSpot's compiled code keeps no frame pointer. Its interpreter does, and calls it with a return
+// address laid out by hand. Called by it, the interpreter moves the stack pointer to make room for
+// its local variables, and keeps in the word below its frame record where it was
+// (frame::interpreter_frame_sender_sp_offset).
+std::optional<Step> Walker::step_by_prologue() {
+  uint32_t work = 0;
+  const auto rule =
+      memory_rules_.by_prologue(begin_of_memory_code(), cursor_.pc, cursor_.pc_is_exact, work);
+  if (!spend(work)) return ends(WalkEnd::Unsupported);
+  if (!rule) trail_.breaks();  // another walk may read it, and go on elsewhere
+  if (!rule || rule->kind != CompactKind::CodeFromSp) return std::nullopt;
+  went_by_prologue_ = true;
+  const uint64_t cfa_above_sp = as_bytes(rule->cfa_words);
+  if (const std::optional<uint64_t> sp = sp_kept_by_callee(cfa_above_sp)) {
+    if (const auto step = step_by_code_to(*sp + cfa_above_sp, *rule, Laid::ByHandToo)) return step;
+  }
+  return step_by_code_to(cursor_.sp + cfa_above_sp, *rule, Laid::ByHandToo);
+}
+
+// Where the mappings begin that lie one beside the other, as far as it matters.
+RuntimeAddress Walker::begin_of_memory_code() const {
+  RuntimeAddress begin = module_->begin;
+  while (begin < RuntimeAddress{cursor_.pc} && cursor_.pc - begin.value < kPrologueReach_bytes) {
+    const Module* const before = modules_.find({begin.value - 1});
+    if (before == nullptr || before->image != kNoImage) break;
+    begin = before->begin;
+  }
+  return begin;
+}
+
+// None if that is where the frame record ends anyway, or the frame would lie beyond the copy.
+std::optional<uint64_t> Walker::sp_kept_by_callee(uint64_t cfa_above_sp) {
+  constexpr uint64_t kMaxLocals_bytes = 16u << 10;  // most methods have some ten of them
+  if (cursor_.origin != FrameOrigin::FramePointer) return std::nullopt;
+  trail_.breaks();  // rests on more words than a step remembers
+  uint64_t sp = 0;
+  uint64_t return_address = 0;
+  if (!stack_.read_u64({cursor_.sp - 24}, sp)) return std::nullopt;
+  const bool is_kept = sp > cursor_.sp && sp - cursor_.sp <= kMaxLocals_bytes && sp % 8 == 0;
+  return is_kept && stack_.read_u64({sp + cfa_above_sp - 8}, return_address) ? std::optional(sp)
+                                                                             : std::nullopt;
 }
 
 // `rule` is what the code says, if it says anything.
@@ -182,8 +229,9 @@ std::optional<Step> Walker::step_from_word(uint64_t base, CompactRule rule) {
   return step;
 }
 
-// The rule may be wrong (rule_from_code.h); only a return address behind a call is believed.
-std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule) {
+// The rule may be wrong (rule_from_code.h); only a return address behind a call is believed, or
+// `laid` by hand to code that no file holds.
+std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule, Laid laid) {
   const uint64_t slot = cfa + as_bytes(rule.return_address_words);
   if (slot < cursor_.sp || cfa < slot) return std::nullopt;
   uint64_t return_address = 0;
@@ -193,7 +241,10 @@ std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule) {
       rule.kind == CompactKind::CodeFromSp ||
       (rule.kind != CompactKind::CodeFromFp && slot - cursor_.sp <= kFramePointerReach_bytes);
   if (!is_read && is_surely_stack && stack_.is_beyond_end({slot})) return ends_outside({slot});
-  if (!is_read || !is_behind_call(return_address)) {
+  const bool is_believed =
+      is_read && (is_behind_call(return_address) ||
+                  (laid == Laid::ByHandToo && leads_to_memory_code(return_address)));
+  if (!is_believed) {
     trail_.breaks();  // another word there would have led on
     return std::nullopt;
   }
@@ -212,6 +263,11 @@ Step Walker::step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin or
 bool Walker::is_behind_call(uint64_t return_address) {
   const CallKind kind = call_behind(return_address).kind;
   return kind == CallKind::Direct || kind == CallKind::Indirect || is_signal_return(return_address);
+}
+
+bool Walker::leads_to_memory_code(uint64_t return_address) {
+  const Module* const module = module_at(return_address - 1);
+  return module != nullptr && module->image == kNoImage && module->code == nullptr;
 }
 
 // What a signal handler returns to, which the kernel put there.

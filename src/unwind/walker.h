@@ -419,6 +419,9 @@ class Walker {
   [[gnu::noinline]] Step step_without_rows();
   [[gnu::noinline]] Step step_without_cfi(CompactRule rule);
   std::optional<Step> step_by_memory_code();
+  std::optional<Step> step_by_prologue();
+  RuntimeAddress begin_of_memory_code() const;
+  std::optional<uint64_t> sp_kept_by_callee(uint64_t cfa_above_sp);
   std::optional<Step> step_from_start_up_code();
   std::optional<uint64_t> word_of_frame_record();
   bool has_frame_record();
@@ -427,9 +430,11 @@ class Walker {
   std::optional<Step> step_from_register(CompactRule rule);
   bool goes_on_by_code_of_leaf();
   std::optional<Step> step_from_word(uint64_t base, CompactRule rule);
-  std::optional<Step> step_by_code_to(uint64_t cfa, CompactRule rule);
+  enum class Laid : uint8_t { ByCall, ByHandToo };
+  std::optional<Step> step_by_code_to(uint64_t cfa, CompactRule rule, Laid laid = Laid::ByCall);
   Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);
   bool is_behind_call(uint64_t return_address);
+  bool leads_to_memory_code(uint64_t return_address);
   bool is_signal_return(uint64_t return_address);
   static uint64_t target_of(CallSite call, uint64_t return_address);
   CallSite call_behind(uint64_t return_address);
@@ -481,6 +486,7 @@ class Walker {
   uint64_t prefetched_bytes_ = 0;        // of the snapshot, from its beginning
   unsigned stack_changes_ = 0;
   bool went_by_frame_pointer_ = false;
+  bool went_by_prologue_ = false;
   bool has_left_snapshot_ = false;  // over a signal frame, to a stack that was not copied
   WalkEnd end_ = WalkEnd::UnmappedPc;
   RuntimeAddress missing_;  // where the word lies that ended the walk

@@ -3,6 +3,7 @@
 // rule_from_code.h.
 #include "base/byte_reader.h"
 #include "unwind/rule_from_code.h"
+#include "unwind/rule_from_prologue.h"
 #include "unwind/x86_instruction.h"
 
 #include <algorithm>
@@ -87,6 +88,16 @@ void check_rule_of_function(const CodeSource& code, LinkAddress begin, LinkAddre
   require(rule.fp != CompactFp::Saved || rule.fp_words < -1);
 }
 
+void check_rule_from_prologue(const CodeSource& code, LinkAddress begin, LinkAddress pc,
+                              bool pc_is_exact) {
+  uint32_t work = 0;
+  const auto rule = rule_from_prologue(code, begin, pc, pc_is_exact, work);
+  require(work <= kMaxWork);
+  if (!rule || rule->kind == CompactKind::NoCfi) return require(!rule || *rule == CompactRule{});
+  require(rule->kind == CompactKind::CodeFromSp);
+  require(rule->return_address_words <= -1 && rule->cfa_words + rule->return_address_words >= 0);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -101,6 +112,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     check_decoding(rest.first(std::min(rest.size(), 2 * kLongestX86Instruction_bytes)));
     check_rule(code, {begin.value + at});
     check_rule_of_function(code, begin, {begin.value + at});
+  }
+  // Functions' beginnings lie before it, or ahead.
+  for (size_t i = 0; i <= kMaxStarts; ++i) {
+    const LinkAddress pc{begin.value + bytes.size() * i / kMaxStarts};
+    check_rule_from_prologue(code, begin, pc, true);
+    check_rule_from_prologue(code, {}, pc, false);
   }
   return 0;
 }

@@ -143,6 +143,33 @@ TEST_CASE("node: code that was compiled just now is walked by its frame pointers
   CHECK(recording.profile().share_with_frame(is_our_script) > 0.5);
 }
 
+TEST_CASE("java: compiled code, which keeps no frame pointers, and the interpreter", "[java]") {
+  SKIP_IF(missing_perf());
+  for (const char* const program : {"java", "javac"}) {
+    if (const auto missing = missing_program(program)) return note_optional_skip(*missing);
+  }
+  const TemporaryDirectory directory;
+  write_text(directory.file("Deep.java"), R"(public class Deep {
+  static int leaf(int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 ^ i; return s; }
+  static int down(int n) { return n == 0 ? leaf(3000) : down(n - 1) + leaf(n); }
+  public static void main(String[] arguments) {
+    int sum = 0;
+    for (long end = System.nanoTime() + 2_000_000_000L; System.nanoTime() < end;) sum += down(30);
+    System.out.println(sum);
+  }
+})");
+  REQUIRE(run_command({.arguments = {"javac", "-d", directory.path(), directory.file("Deep.java")}})
+              .status() == 0);
+  const Recording recording =
+      record_well(directory, {.command = {"java", "-XX:-Inline", "-cp", directory.path(), "Deep"}});
+  CHECK(recording.summary().share_complete() >= 0.97);
+  CHECK(recording.summary().number("frames_by_origin/code") >
+        10 * recording.summary().number("samples"));
+  // None of them is skipped.
+  const auto is_deep = [](const LoadedSample& sample) { return sample.stack.size() >= 31; };
+  CHECK(recording.profile().share_of_samples(is_deep) > 0.7);
+}
+
 TEST_CASE("xz -T2: two busy worker threads of liblzma", "[xz]") {
   SKIP_IF(missing_perf());
   SKIP_IF(missing_program("xz"));

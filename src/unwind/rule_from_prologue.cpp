@@ -1,0 +1,249 @@
+#include "unwind/rule_from_prologue.h"
+
+#include "unwind/rule_from_code.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace sentry_prof::unwind {
+namespace {
+
+// What a function does to the stack at its beginning. The return address lies at the end of its
+// frame, the caller's frame pointer below that.
+struct Prologue {
+  uint64_t push_end = 0;   // behind `push %rbp`; 0: it is stored at the end
+  uint64_t frame_end = 0;  // behind `sub $N,%rsp`
+  uint64_t size_bytes = 0;
+  int16_t cfa_words = 0;
+};
+
+// The longest: bang, push, mov, sub with a number of four bytes.
+constexpr size_t kLongestPrologue_bytes = 18;
+constexpr size_t kBang_bytes = 7;
+// From where a function is entered to its beginning: a compare with the class, a jump, padding.
+constexpr size_t kEntry_bytes = 48;
+
+constexpr uint8_t kMovFromReg = 0x89, kMovToReg = 0x8b, kPushRbp = 0x55, kRexW = 0x48,
+                  kJumpOpcode = 0xe9;
+constexpr uint8_t kSubNumber = 0x81, kSubByte = 0x83, kModRmSubRsp = 0xec;
+
+// Functions that are not to be entered any more, but from which threads have not returned, begin
+// with a jump of five bytes over what was there (NativeJump::patch_verified_entry).
+bool is_patched(Bytes code) { return !code.empty() && code[0] == std::byte{kJumpOpcode}; }
+
+// -XX:StackShadowPages is 20, some releases had up to 32.
+constexpr int32_t kMaxBang_bytes = 1 << 20;
+
+// mov %eax,-N(%rsp), N in whole pages: touches the stack's guard pages ahead of time. Or what a
+// patch has left of it.
+bool is_bang(Bytes code) {
+  ByteReader reader(code);
+  const uint8_t opcode = reader.u8();
+  const uint16_t operands = reader.u16();
+  const int32_t offset = reader.i32();
+  const bool is_whole = opcode == kMovFromReg && operands == 0x2484 && offset % 4096 == 0;
+  const bool is_far_below = offset < 0 && offset >= -kMaxBang_bytes;
+  return reader.ok() && is_far_below && (is_whole || is_patched(code));
+}
+
+// mov %rsp,%rbp, as gcc and HotSpot encode it.
+bool is_frame_pointer_set(Bytes code) {
+  ByteReader reader(code);
+  const bool has_rex = reader.u8() == kRexW;
+  const uint8_t opcode = reader.u8();
+  const uint8_t operands = reader.u8();
+  return has_rex &&
+         ((opcode == kMovToReg && operands == 0xec) || (opcode == kMovFromReg && operands == 0xe5));
+}
+constexpr size_t kSetFramePointer_bytes = 3;
+
+constexpr int32_t kMaxFrame_bytes = 1 << 17;  // well below what a CompactRule holds
+
+// sub $N,%rsp: N; none if it is something else, or N is no frame's size.
+std::optional<int32_t> subtracted_bytes(ByteReader& reader) {
+  if (reader.u8() != kRexW) return std::nullopt;
+  const uint8_t opcode = reader.u8();
+  if (reader.u8() != kModRmSubRsp) return std::nullopt;
+  int32_t count = 0;
+  if (opcode == kSubByte) {
+    count = reader.i8();
+  } else if (opcode == kSubNumber) {
+    count = reader.i32();
+  }
+  const bool is_size = reader.ok() && count > 0 && count % 8 == 0 && count <= kMaxFrame_bytes;
+  return is_size ? std::optional(count) : std::nullopt;
+}
+
+// bang; push %rbp; perhaps mov %rsp,%rbp; sub $N,%rsp. C1, and C2 where the function calls.
+std::optional<Prologue> banging_prologue(Bytes code) {
+  if (!is_bang(code)) return std::nullopt;
+  ByteReader reader(code);
+  reader.skip(kBang_bytes);
+  if (reader.u8() != kPushRbp) return std::nullopt;
+  const uint64_t push_end = reader.position();
+  if (reader.ok() && is_frame_pointer_set(code.subspan(reader.position()))) {
+    reader.skip(kSetFramePointer_bytes);
+  }
+  const auto count = subtracted_bytes(reader);
+  if (!count) return std::nullopt;
+  const uint64_t end = reader.position();
+  return Prologue{push_end, end, end, static_cast<int16_t>(*count / 8 + 2)};
+}
+
+// mov %rbp,N(%rsp): N; none if it is something else.
+std::optional<int32_t> offset_of_stored_fp(ByteReader& reader) {
+  if (reader.u8() != kRexW || reader.u8() != kMovFromReg) return std::nullopt;
+  const uint8_t operands = reader.u8();
+  if (reader.u8() != 0x24) return std::nullopt;
+  if (operands == 0x6c) return reader.i8();
+  if (operands == 0xac) return reader.i32();
+  return std::nullopt;
+}
+
+// sub $N,%rsp, in seven bytes; mov %rbp,N-8(%rsp). C2 where the function does not call.
+std::optional<Prologue> storing_prologue(Bytes code) {
+  constexpr uint64_t kLongSub_bytes = 7, kPatch_bytes = 5;
+  ByteReader reader(code);
+  std::optional<int32_t> count;
+  if (is_patched(code)) {
+    reader.skip(kPatch_bytes);
+    if (reader.u16() != 0) return std::nullopt;  // the upper half of N
+  } else {
+    count = subtracted_bytes(reader);
+    if (!count || reader.position() != kLongSub_bytes) return std::nullopt;
+  }
+  const std::optional<int32_t> offset = offset_of_stored_fp(reader);
+  if (!offset || !reader.ok() || *offset < 0 || *offset % 8 != 0) return std::nullopt;
+  if ((count && *offset != *count - 8) || *offset > kMaxFrame_bytes) return std::nullopt;
+  return Prologue{0, kLongSub_bytes, reader.position(), static_cast<int16_t>(*offset / 8 + 2)};
+}
+
+std::optional<Prologue> prologue_at(Bytes code) {
+  if (code.empty()) return std::nullopt;
+  switch (static_cast<uint8_t>(code[0])) {
+    case kMovFromReg:
+      return banging_prologue(code);
+    case kRexW:
+      return storing_prologue(code);
+    case kJumpOpcode: {
+      const auto prologue = banging_prologue(code);
+      return prologue ? prologue : storing_prologue(code);
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+CompactRule rule_of_frame(int16_t cfa_words, bool has_saved_fp) {
+  return {.kind = CompactKind::CodeFromSp,
+          .fp = has_saved_fp ? CompactFp::Saved : CompactFp::Same,
+          .cfa_words = cfa_words,
+          .fp_words = static_cast<int16_t>(has_saved_fp ? -2 : 0),
+          .return_address_words = -1};
+}
+
+// `offset` bytes behind its first byte, or ahead of it.
+CompactRule rule_inside(const Prologue& prologue, int64_t offset) {
+  const auto is_behind = [offset](uint64_t place) { return offset >= static_cast<int64_t>(place); };
+  if (is_behind(prologue.size_bytes)) return rule_of_frame(prologue.cfa_words, true);
+  if (prologue.push_end > 0) {
+    return is_behind(prologue.push_end) ? rule_of_frame(2, true) : rule_of_frame(1, false);
+  }
+  return rule_of_frame(is_behind(prologue.frame_end) ? prologue.cfa_words : int16_t{1}, false);
+}
+
+class PrologueSearch {
+ public:
+  PrologueSearch(const CodeSource& code, LinkAddress pc, uint32_t& work)
+      : code_(code), pc_(pc), work_(work) {}
+
+  // Where the pc is ahead of a function's beginning, or in it. NoCfi elsewhere.
+  std::optional<CompactRule> rule_at_entry() {
+    constexpr size_t kBehind = kLongestPrologue_bytes;
+    constexpr size_t kAhead = kEntry_bytes + kLongestPrologue_bytes;
+    std::array<std::byte, kBehind + kAhead> bytes;
+    if (pc_.value < kBehind || !read(pc_.value - kBehind, bytes)) return std::nullopt;
+    for (size_t i = 0; i < kBehind + kEntry_bytes; ++i) {
+      const auto prologue = prologue_at(std::span(bytes).subspan(i));
+      const int64_t offset = static_cast<int64_t>(kBehind) - static_cast<int64_t>(i);
+      if (prologue && offset < static_cast<int64_t>(prologue->size_bytes)) {
+        return rule_inside(*prologue, offset);
+      }
+    }
+    return CompactRule{};
+  }
+
+  // Of the function that began last, at `lowest` or above.
+  std::optional<CompactRule> rule_in_function(uint64_t lowest) {
+    size_t most = kPiece_bytes;
+    for (uint64_t end = pc_.value; end > lowest;) {
+      const auto count = static_cast<size_t>(std::min<uint64_t>(most, end - lowest));
+      // A bang may stand before; the last beginning may reach into what was looked at.
+      const uint64_t begin = end - count - std::min<uint64_t>(kBang_bytes, end - count - lowest);
+      const uint64_t size = std::min(end + kLongestPrologue_bytes, pc_.value) - begin;
+      std::array<std::byte, kBang_bytes + kPiece_bytes + kLongestPrologue_bytes> bytes;
+      const auto piece = std::span(bytes).first(static_cast<size_t>(size));
+      if (read(begin, piece)) {
+        const auto first = static_cast<size_t>(end - count - begin);
+        if (const auto rule = rule_of_last_beginning(piece, first, count)) return rule;
+        end -= count;
+      } else {
+        if (most == kLeastPiece_bytes) return std::nullopt;
+        most = kLeastPiece_bytes;
+      }
+    }
+    return CompactRule{};
+  }
+
+ private:
+  static constexpr size_t kPiece_bytes = 1024, kLeastPiece_bytes = 64;
+
+  // Of those that begin in `count` bytes from `first` on; NoCfi: it keeps a frame pointer.
+  static std::optional<CompactRule> rule_of_last_beginning(Bytes piece, size_t first,
+                                                           size_t count) {
+    for (size_t i = first + count; i-- > first;) {
+      if (keeps_frame_pointer_at(piece, i)) return CompactRule{};
+      if (const auto prologue = prologue_at(piece.subspan(i))) {
+        return rule_of_frame(prologue->cfa_words, true);
+      }
+    }
+    return std::nullopt;
+  }
+
+  // push %rbp; mov %rsp,%rbp, as others begin; not HotSpot's with -XX:+PreserveFramePointer.
+  static bool keeps_frame_pointer_at(Bytes piece, size_t i) {
+    const bool is_set =
+        piece[i] == std::byte{kPushRbp} && is_frame_pointer_set(piece.subspan(i + 1));
+    return is_set && (i < kBang_bytes || !is_bang(piece.subspan(i - kBang_bytes)));
+  }
+
+  bool read(uint64_t begin, std::span<std::byte> out) {
+    constexpr uint32_t kBytesAWork = 16;
+    work_ += kReadCodeWork + static_cast<uint32_t>(out.size()) / kBytesAWork;
+    return code_.read_code({begin}, out);
+  }
+
+  const CodeSource& code_;
+  const LinkAddress pc_;
+  uint32_t& work_;
+};
+
+}  // namespace
+
+std::optional<CompactRule> rule_from_prologue(const CodeSource& code, LinkAddress code_begin,
+                                              LinkAddress pc, bool pc_is_exact, uint32_t& work) {
+  PrologueSearch search(code, pc, work);
+  if (pc_is_exact) {
+    const auto at_entry = search.rule_at_entry();
+    if (!at_entry || at_entry->kind != CompactKind::NoCfi) return at_entry;
+  }
+  const uint64_t reached = pc.value - std::min(pc.value, kPrologueReach_bytes);
+  const auto rule = search.rule_in_function(std::max(code_begin.value, reached));
+  if (!rule || rule->kind == CompactKind::NoCfi) return rule;
+  // Only where the frame is being taken down is the return so near that it can be left already.
+  const CompactRule at_end = rule_from_near_return(code, pc, work);
+  return at_end.kind == CompactKind::CodeFromSp ? at_end : *rule;
+}
+
+}  // namespace sentry_prof::unwind

@@ -12,55 +12,57 @@ namespace {
 // In the module without an image. Each function's frame is of 0x20 bytes, its caller's frame
 // pointer and its return address.
 constexpr uint64_t kArea = kBias + 0x20000, kArea_bytes = 0x1000;
-constexpr uint64_t kInner = kArea + 0x400, kOuter = kArea + 0x600;
-constexpr uint64_t kInnerPc = kInner + 0x80, kOuterPc = kOuter + 0x80;
+constexpr uint64_t kInnerMethod = kArea + 0x400, kOuterMethod = kArea + 0x600;
+constexpr uint64_t kInnerMethodPc = kInnerMethod + 0x80, kOuterMethodPc = kOuterMethod + 0x80;
 // Behind no call: the interpreter lays such addresses out by hand.
 constexpr uint64_t kInterpreterPc = kArea + 0x200;
-constexpr uint64_t kRootPc = 0x4050;
-constexpr uint64_t kStackBegin = 0x7000;
+constexpr uint64_t kCallerOfMethodsPc = 0x4050;
+constexpr uint64_t kMethodStack = 0x7000;
 
 struct CompiledCodeWorld : World {
   CompiledCodeWorld() {
     cfi.add(0x4000, 0x4100, root_row());
-    code.put(kRootPc - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0});  // call *%rax
+    code.put(kCallerOfMethodsPc - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0});  // call *%rax
     for (uint64_t pc = kArea; pc < kArea + kArea_bytes; ++pc) memory.put(pc, {0x90});
-    for (const uint64_t function : {kInner, kOuter}) {
+    for (const uint64_t function : {kInnerMethod, kOuterMethod}) {
       memory.put(function, {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff,  // mov %eax,-0x14000(%rsp)
                             0x55,                                      // push %rbp
                             0x48, 0x83, 0xec, 0x20});                  // sub $0x20,%rsp
     }
-    memory.put_call(kOuterPc, kInner);
+    memory.put_call(kOuterMethodPc, kInnerMethod);
   }
 
-  Walk walk(const std::vector<uint64_t>& words, uint64_t fp, uint64_t pc = kInnerPc) {
-    return unwinder.walk(registers_at(pc, kStackBegin, fp), FakeStack(kStackBegin, words), modules);
+  Walk walk(const std::vector<uint64_t>& words, uint64_t fp, uint64_t pc = kInnerMethodPc) {
+    return unwinder.walk(registers_at(pc, kMethodStack, fp), FakeStack(kMethodStack, words),
+                         modules);
   }
 };
 
-constexpr uint64_t address_of_word(uint64_t index) { return kStackBegin + 8 * index; }
+constexpr uint64_t address_of_word(uint64_t index) { return kMethodStack + 8 * index; }
 
 }  // namespace
 
 TEST_CASE("compiled code is left by its prologue, wherever the frame pointer leads") {
   CompiledCodeWorld w;
-  const std::vector<uint64_t> words{0, 0, 0, 0, 77, kOuterPc,      // of kInner
-                                    0, 0, 0, 0, 0,  at(kRootPc)};  // of kOuter
-  // The last one would skip kOuter.
+  const std::vector<uint64_t> words{0, 0, 0, 0, 77, kOuterMethodPc,           // of kInnerMethod
+                                    0, 0, 0, 0, 0,  at(kCallerOfMethodsPc)};  // of kOuterMethod
+  // The last one would skip kOuterMethod.
   const uint64_t fp = GENERATE(uint64_t{0}, uint64_t{42}, address_of_word(10));
   const Walk walk = w.walk(words, fp);
   CHECK(end_of(walk) == "root");
-  CHECK(pcs(walk) == Pcs{kInnerPc, kOuterPc, kRootPc});
+  CHECK(pcs(walk) == Pcs{kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc});
   CHECK(walk.frames[1].origin == FrameOrigin::Code);
 }
 
 TEST_CASE("the interpreter, which called compiled code, is found and left by the frame pointer") {
   CompiledCodeWorld w;
   const uint64_t record = address_of_word(7);
-  const std::vector<uint64_t> words{0, 0, 0,          0, record, kInterpreterPc,  // of kInner
-                                    0, 0, at(kRootPc)};
+  const std::vector<uint64_t> words{0, 0,      0,
+                                    0, record, kInterpreterPc,  // of kInnerMethod
+                                    0, 0,      at(kCallerOfMethodsPc)};
   const Walk walk = w.walk(words, 42);
   CHECK(end_of(walk) == "root");
-  CHECK(pcs(walk) == Pcs{kInnerPc, kInterpreterPc, kRootPc});
+  CHECK(pcs(walk) == Pcs{kInnerMethodPc, kInterpreterPc, kCallerOfMethodsPc});
   CHECK(walk.frames[2].origin == FrameOrigin::FramePointer);
 }
 
@@ -69,36 +71,38 @@ TEST_CASE("compiled code that called the interpreter has its stack pointer where
   const uint64_t locals_words = GENERATE(0, 1, 6, 300);
   // Of the interpreter: where the stack was, its caller's frame pointer, its return address; the
   // room that it made.
-  std::vector<uint64_t> words{address_of_word(3 + locals_words), 77, kOuterPc};
+  std::vector<uint64_t> words{address_of_word(3 + locals_words), 77, kOuterMethodPc};
   words.insert(words.end(), locals_words, 0);
-  words.insert(words.end(), {0, 0, 0, 0, 0, at(kRootPc)});  // of kOuter
+  words.insert(words.end(), {0, 0, 0, 0, 0, at(kCallerOfMethodsPc)});  // of kOuterMethod
   const Walk walk = w.walk(words, address_of_word(1), kInterpreterPc);
   CHECK(end_of(walk) == "root");
-  CHECK(pcs(walk) == Pcs{kInterpreterPc, kOuterPc, kRootPc});
+  CHECK(pcs(walk) == Pcs{kInterpreterPc, kOuterMethodPc, kCallerOfMethodsPc});
 }
 
 TEST_CASE("a word that keeps no stack pointer is none") {
   CompiledCodeWorld w;
-  const uint64_t word = GENERATE(uint64_t{0}, uint64_t{42}, kStackBegin, address_of_word(4) + 1,
+  const uint64_t word = GENERATE(uint64_t{0}, uint64_t{42}, kMethodStack, address_of_word(4) + 1,
                                  address_of_word(4), UINT64_MAX);
-  const std::vector<uint64_t> words{word, 77, kOuterPc, 0, 0, 0, 0, 0, at(kRootPc), 0, 0, 0, 0};
+  const std::vector<uint64_t> words{
+      word, 77, kOuterMethodPc, 0, 0, 0, 0, 0, at(kCallerOfMethodsPc), 0, 0, 0, 0};
   const Walk walk = w.walk(words, address_of_word(1), kInterpreterPc);
   CHECK(end_of(walk) == "root");
-  CHECK(pcs(walk) == Pcs{kInterpreterPc, kOuterPc, kRootPc});
+  CHECK(pcs(walk) == Pcs{kInterpreterPc, kOuterMethodPc, kCallerOfMethodsPc});
 }
 
 TEST_CASE("what a prologue leads to has to be behind a call, or code that no file holds") {
   CompiledCodeWorld w;
-  const std::vector<uint64_t> words{0, 0, 0, 0, 77, at(0x4070), 0, at(kRootPc)};
-  CHECK(pcs(w.walk(words, address_of_word(6))) == Pcs{kInnerPc, kRootPc});
+  const std::vector<uint64_t> words{0, 0, 0, 0, 77, at(0x4070), 0, at(kCallerOfMethodsPc)};
+  CHECK(pcs(w.walk(words, address_of_word(6))) == Pcs{kInnerMethodPc, kCallerOfMethodsPc});
   CHECK(end_of(w.walk(words, 42)) == "no_unwind_info");
 }
 
 TEST_CASE("a kept stack pointer whose frame lies beyond the copy is no reason to end there") {
   CompiledCodeWorld w;
-  const std::vector<uint64_t> words{address_of_word(5), 77, kOuterPc, 0, 0, 0, 0, 0, at(kRootPc)};
+  const std::vector<uint64_t> words{address_of_word(5),    77, kOuterMethodPc, 0, 0, 0, 0, 0,
+                                    at(kCallerOfMethodsPc)};
   CHECK(pcs(w.walk(words, address_of_word(1), kInterpreterPc)) ==
-        Pcs{kInterpreterPc, kOuterPc, kRootPc});
+        Pcs{kInterpreterPc, kOuterMethodPc, kCallerOfMethodsPc});
 }
 
 TEST_CASE("the stack pointer that the interpreter kept is read anew by each walk") {
@@ -106,14 +110,16 @@ TEST_CASE("the stack pointer that the interpreter kept is read anew by each walk
   w.code.put(0x4070 - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0});
   WalkMemory memory;
   // Both places have a return address.
-  std::vector<uint64_t> words{0, 77, kOuterPc, 0, 0, 0, 0, 0, at(kRootPc), 0, at(0x4070)};
-  const Registers registers = registers_at(kInterpreterPc, kStackBegin, address_of_word(1));
+  std::vector<uint64_t> words{0, 77, kOuterMethodPc,         0, 0,         0,
+                              0, 0,  at(kCallerOfMethodsPc), 0, at(0x4070)};
+  const Registers registers = registers_at(kInterpreterPc, kMethodStack, address_of_word(1));
   const auto walk = [&](WalkMemory* with) {
-    return pcs(w.unwinder.walk(registers, FakeStack(kStackBegin, words), w.modules, with));
+    return pcs(w.unwinder.walk(registers, FakeStack(kMethodStack, words), w.modules, with));
   };
   for (const bool is_kept : {false, true, false}) {
     words[0] = is_kept ? address_of_word(5) : 0;
-    const Pcs expected{kInterpreterPc, kOuterPc, is_kept ? uint64_t{0x4070} : kRootPc};
+    const Pcs expected{kInterpreterPc, kOuterMethodPc,
+                       is_kept ? uint64_t{0x4070} : kCallerOfMethodsPc};
     CHECK(walk(&memory) == expected);
     CHECK(walk(nullptr) == expected);
   }
@@ -123,15 +129,34 @@ TEST_CASE("what was walked where the beginning could not be read is not remember
   CompiledCodeWorld w;
   constexpr uint64_t kCallerOfOuter = kBias + 0x21600, kCallerPc = kCallerOfOuter + 0x80;
   w.modules.insert({{kBias + 0x21000}, {kBias + 0x22000}, {}, kNoImage, nullptr});
-  w.memory.put_call(kCallerPc, kOuter);
+  w.memory.put_call(kCallerPc, kOuterMethod);
   w.memory.put(kCallerPc, {0x75, 0x00, 0x90, 0x90});  // what comes first is not in memory yet
-  const std::vector<uint64_t> words{
-      0,         0, 0, 0, 77, kOuterPc, 0,           0, 0, 0, address_of_word(20),
-      kCallerPc, 0, 0, 0, 0,  0,        at(kRootPc), 0, 0, 0, at(kRootPc)};
+  const std::vector<uint64_t> words{0,
+                                    0,
+                                    0,
+                                    0,
+                                    77,
+                                    kOuterMethodPc,
+                                    0,
+                                    0,
+                                    0,
+                                    0,
+                                    address_of_word(20),
+                                    kCallerPc,
+                                    0,
+                                    0,
+                                    0,
+                                    0,
+                                    0,
+                                    at(kCallerOfMethodsPc),
+                                    0,
+                                    0,
+                                    0,
+                                    at(kCallerOfMethodsPc)};
   WalkMemory memory;
   const auto walk = [&](WalkMemory* with) {
-    return w.unwinder.walk(registers_at(kInnerPc, kStackBegin, 42), FakeStack(kStackBegin, words),
-                           w.modules, with);
+    return w.unwinder.walk(registers_at(kInnerMethodPc, kMethodStack, 42),
+                           FakeStack(kMethodStack, words), w.modules, with);
   };
   CHECK(walk(&memory).frames[3].origin == FrameOrigin::FramePointer);
   for (uint64_t pc = kBias + 0x21000; pc < kCallerPc - 7; ++pc) w.memory.put(pc, {0x90});
@@ -152,11 +177,11 @@ TEST_CASE("where the work is used up, compiled code is not left by the frame poi
     w.memory.put(function, {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
                             0x48, 0x83, 0xec, 0x20});
     w.memory.put_call(function + 0x700, area);
-    words.insert(words.end(),
-                 {0, 0, 0, 0, address_of_word(6 * kFunctions),
-                  i + 1 < kFunctions ? function + kFunction_bytes + 0x700 : at(kRootPc)});
+    words.insert(words.end(), {0, 0, 0, 0, address_of_word(6 * kFunctions),
+                               i + 1 < kFunctions ? function + kFunction_bytes + 0x700
+                                                  : at(kCallerOfMethodsPc)});
   }
-  words.insert(words.end(), {0, at(kRootPc)});
+  words.insert(words.end(), {0, at(kCallerOfMethodsPc)});
   const Walk walk = w.walk(words, 42, area + 0x700);
   CHECK(end_of(walk) == "unsupported");
   CHECK(walk.frames_walked() > 100);
@@ -165,11 +190,12 @@ TEST_CASE("where the work is used up, compiled code is not left by the frame poi
 
 TEST_CASE("code that has no such beginning is searched more and more seldom") {
   CompiledCodeWorld w;
-  const std::vector<uint64_t> words{77, at(kRootPc)};
+  const std::vector<uint64_t> words{77, at(kCallerOfMethodsPc)};
   constexpr int kWalks = 100;
   const auto reads_of_walk = [&] {
     const int before = w.memory.reads();
-    CHECK(pcs(w.walk(words, kStackBegin, kInterpreterPc)) == Pcs{kInterpreterPc, kRootPc});
+    CHECK(pcs(w.walk(words, kMethodStack, kInterpreterPc)) ==
+          Pcs{kInterpreterPc, kCallerOfMethodsPc});
     return w.memory.reads() - before;
   };
   const int first = reads_of_walk();

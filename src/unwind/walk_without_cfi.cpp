@@ -82,7 +82,14 @@ std::optional<Step> Walker::step_by_prologue() {
   if (const std::optional<uint64_t> sp = sp_kept_by_callee(cfa_above_sp)) {
     if (const auto step = step_by_code_to(*sp + cfa_above_sp, *rule, Laid::ByHandToo)) return step;
   }
-  return step_by_code_to(cursor_.sp + cfa_above_sp, *rule, Laid::ByHandToo);
+  // Between its calls a function may have pushed registers: C2's search for an interface of a class
+  // (MacroAssembler::check_klass_subtype_slow_path), up to three.
+  const uint64_t most_pushed_bytes = cursor_.pc_is_exact ? 3 * 8 : 0;
+  for (uint64_t pushed_bytes = 0; pushed_bytes <= most_pushed_bytes; pushed_bytes += 8) {
+    const uint64_t cfa = cursor_.sp + pushed_bytes + cfa_above_sp;
+    if (const auto step = step_by_code_to(cfa, *rule, Laid::ByHandToo)) return step;
+  }
+  return std::nullopt;
 }
 
 // Where the mappings begin that lie one beside the other, as far as it matters.

@@ -54,6 +54,21 @@ TEST_CASE("compiled code is left by its prologue, wherever the frame pointer lea
   CHECK(walk.frames[1].origin == FrameOrigin::Code);
 }
 
+TEST_CASE("where compiled code has pushed registers for a while, its frame begins above them") {
+  CompiledCodeWorld w;
+  const uint64_t pushed_words = GENERATE(0, 1, 2, 3);
+  std::vector<uint64_t> words(pushed_words, 0);
+  words.insert(words.end(), {0, 0, 0, 0, 77, kOuterMethodPc,           // of kInnerMethod
+                             0, 0, 0, 0, 0, at(kCallerOfMethodsPc)});  // of kOuterMethod
+  const Walk walk = w.walk(words, address_of_word(pushed_words + 10));
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc});
+  // Not where it calls.
+  std::vector<uint64_t> called{0, 0, 0, 0, 77, kOuterMethodPc, 0};
+  called.insert(called.end(), {0, 0, 0, 0, 0, at(kCallerOfMethodsPc)});
+  CHECK(pcs(w.walk(called, 42)) == Pcs{kInnerMethodPc, kOuterMethodPc});
+}
+
 TEST_CASE("the interpreter, which called compiled code, is found and left by the frame pointer") {
   CompiledCodeWorld w;
   const uint64_t record = address_of_word(7);
@@ -92,8 +107,8 @@ TEST_CASE("a word that keeps no stack pointer is none") {
 
 TEST_CASE("what a prologue leads to has to be behind a call, or code that no file holds") {
   CompiledCodeWorld w;
-  const std::vector<uint64_t> words{0, 0, 0, 0, 77, at(0x4070), 0, at(kCallerOfMethodsPc)};
-  CHECK(pcs(w.walk(words, address_of_word(6))) == Pcs{kInnerMethodPc, kCallerOfMethodsPc});
+  const std::vector<uint64_t> words{0, 0, 0, 0, 77, at(0x4070), 0, 0, 0, 0, at(kCallerOfMethodsPc)};
+  CHECK(pcs(w.walk(words, address_of_word(9))) == Pcs{kInnerMethodPc, kCallerOfMethodsPc});
   CHECK(end_of(w.walk(words, 42)) == "no_unwind_info");
 }
 

@@ -22,15 +22,15 @@ bool CodeInMemory::read_code(LinkAddress begin, std::span<std::byte> out) const 
 const CodeInMemory::Page* CodeInMemory::page_at(uint64_t begin) const {
   if (!is_code(begin)) return nullptr;
   const PageId id{pid_, begin};
-  const std::unique_ptr<Page>& place = place_of(id);
-  if (is_fresh(place.get(), id)) return place.get();
+  const Page* const page = known(id);
+  if (is_fresh(page)) return page;
   if (!reads_.take(time_ns_)) {
-    if (is_usable(place.get(), id)) return place.get();
+    if (is_usable(page)) return page;
     ++pages_not_read_;
     return nullptr;
   }
   read_around(id);
-  return place.get();
+  return known(id);
 }
 
 // Forked processes have their code at the same addresses.
@@ -38,13 +38,17 @@ std::unique_ptr<CodeInMemory::Page>& CodeInMemory::place_of(const PageId& id) co
   return pages_[(id.begin / kPage_bytes + id.pid * 97) % kPages];
 }
 
-bool CodeInMemory::is_fresh(const Page* page, const PageId& id) const {
-  return page != nullptr && page->id == id && age_ns(*page) < page->use_ns;
+const CodeInMemory::Page* CodeInMemory::known(const PageId& id) const {
+  const Page* const page = place_of(id).get();
+  return page != nullptr && page->id == id ? page : nullptr;
 }
 
-bool CodeInMemory::is_usable(const Page* page, const PageId& id) const {
-  return page != nullptr && page->id == id && page->size_bytes > 0 &&
-         age_ns(*page) < kLongestUse_ns;
+bool CodeInMemory::is_fresh(const Page* page) const {
+  return page != nullptr && age_ns(*page) < page->use_ns;
+}
+
+bool CodeInMemory::is_usable(const Page* page) const {
+  return page != nullptr && page->size_bytes > 0 && age_ns(*page) < kLongestUse_ns;
 }
 
 void CodeInMemory::read_around(const PageId& wanted) const {
@@ -60,7 +64,7 @@ void CodeInMemory::read_around(const PageId& wanted) const {
   const uint64_t first = wanted.begin & ~(kPagesOfRead * kPage_bytes - 1);
   for (uint64_t i = 0; i < kPagesOfRead; ++i) {
     const PageId id{pid_, first + i * kPage_bytes};
-    if (is_code(id.begin) && id != wanted && !is_fresh(place_of(id).get(), id)) add(id);
+    if (is_code(id.begin) && id != wanted && !is_fresh(known(id))) add(id);
   }
   read_({pid_, time_ns_}, std::span(ranges).first(count));
   for (size_t i = 0; i < count; ++i) {
@@ -74,13 +78,12 @@ void CodeInMemory::read_around(const PageId& wanted) const {
 
 // One that was not asked for takes no place of another that is in use.
 bool CodeInMemory::has_room_for(const PageId& id) const {
-  const Page* const page = place_of(id).get();
-  return page == nullptr || page->id == id || age_ns(*page) >= page->use_ns;
+  return known(id) != nullptr || !is_fresh(place_of(id).get());
 }
 
 void CodeInMemory::keep(std::unique_ptr<Page> page) const {
   std::unique_ptr<Page>& place = place_of(page->id);
-  const bool is_known = place != nullptr && place->id == page->id;
+  const bool is_known = known(page->id) != nullptr;
   if (page->size_bytes == 0 && is_known) {
     place->time_ns = time_ns_;  // a program that has ended by now had what was read last
     return;

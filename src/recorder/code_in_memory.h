@@ -74,8 +74,9 @@ class CodeInMemory final : public unwind::CodeSource {
   bool is_code(uint64_t begin) const { return modules_->find({begin}) != nullptr; }
   std::unique_ptr<Page>& place_of(const PageId& id) const;
   uint64_t age_ns(const Page& page) const { return time_ns_ - std::min(time_ns_, page.time_ns); }
-  bool is_fresh(const Page* page, const PageId& id) const;
-  bool is_usable(const Page* page, const PageId& id) const;
+  const Page* known(const PageId& id) const;
+  bool is_fresh(const Page* page) const;
+  bool is_usable(const Page* page) const;
   void read_around(const PageId& wanted) const;
   bool has_room_for(const PageId& id) const;
   void keep(std::unique_ptr<Page> page) const;

@@ -48,7 +48,8 @@ class MemoryRules {
 
   const CodeSource* code_;
   uint64_t walk_ = 0;
-  VainSearches without_prologue_;
+  // Where there was none a compiler may put a function next.
+  VainSearches without_prologue_{15};
   std::array<Known, size_t{1} << kIndexBits> known_{};  // each pc has one place
 };
 

@@ -240,8 +240,9 @@ std::optional<CompactRule> rule_from_prologue(const CodeSource& code, LinkAddres
   }
   const uint64_t reached = pc.value - std::min(pc.value, kPrologueReach_bytes);
   const auto rule = search.rule_in_function(std::max(code_begin.value, reached));
-  if (!rule || rule->kind == CompactKind::NoCfi) return rule;
-  // Only where the frame is being taken down is the return so near that it can be left already.
+  // Only where the frame is being taken down is the return so near that it can be left already. No
+  // call is made there.
+  if (!pc_is_exact || !rule || rule->kind == CompactKind::NoCfi) return rule;
   const CompactRule at_end = rule_from_near_return(code, pc, work);
   return at_end.kind == CompactKind::CodeFromSp ? at_end : *rule;
 }

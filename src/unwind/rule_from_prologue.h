@@ -1,7 +1,7 @@
 // Code that no file holds, left by how its function began: HotSpot's compilers (C1, C2) keep no
 // frame pointer, and the way from the pc to the return is often long, or leads through code that
 // is patched. But their functions begin in two ways only, and change the stack pointer nowhere
-// else. x86-64.
+// else, but for registers that are pushed for a moment between two calls. x86-64.
 #pragma once
 
 #include "unwind/code_source.h"

@@ -13,6 +13,9 @@ namespace sentry_prof::unwind {
 // is done again after 1, 3, 7 ... samples. 4 KiB; of two pcs that share a place the later has it.
 class VainSearches {
  public:
+  // `max_pause`: of how many samples at the most.
+  explicit VainSearches(uint8_t max_pause = UINT8_MAX) : max_pause_(max_pause) {}
+
   // `key` is that of the rule cache, or a runtime pc: one kind of them. False: it has failed too
   // lately.
   bool is_due(uint64_t key) {
@@ -25,7 +28,7 @@ class VainSearches {
   void add(uint64_t key) {
     Place& place = place_of(key);
     if (place.key != key) place = {key, 0, 0};
-    place.pause = static_cast<uint8_t>(std::min(2 * place.pause + 1, kMaxPause));
+    place.pause = static_cast<uint8_t>(std::min(2 * place.pause + 1, int{max_pause_}));
     place.left = place.pause;
   }
 
@@ -36,7 +39,6 @@ class VainSearches {
   }
 
  private:
-  static constexpr int kMaxPause = 255;
   static constexpr unsigned kIndexBits = 8, kIndexShift = 64 - kIndexBits;
   struct Place {
     uint64_t key = 0;
@@ -50,6 +52,7 @@ class VainSearches {
     return places_[static_cast<size_t>(key * kGoldenRatio >> kIndexShift)];
   }
 
+  const uint8_t max_pause_;
   std::array<Place, size_t{1} << kIndexBits> places_{};
 };
 

@@ -3,7 +3,6 @@
 // can be believed. Of code that no file holds, which may keep frame pointers, only what is sure
 // comes before these.
 #include "unwind/process_start.h"
-#include "unwind/rule_from_prologue.h"
 #include "unwind/walker.h"
 #include "unwind/x86_instruction.h"
 
@@ -42,20 +41,18 @@ Step Walker::step_without_rows() {
   return step_without_cfi({});
 }
 
-// JIT compilers mostly keep frame pointers. What a program copies, to call through (CPython's
-// trampolines for perf), leaves the register to the code around it, so that it may lead past
-// callers, and goes straight to its return. Code that does neither is read as a whole.
+// JIT compilers mostly keep frame pointers. Two kinds of code leave the register to the code around
+// it, so that it may lead past callers: what a program copies, to call through (CPython's
+// trampolines for perf), which goes straight to its return, and what HotSpot compiles, which is
+// known by how its functions begin. Other code is read as a whole where no frame pointer leads on.
 std::optional<Step> Walker::step_by_memory_code() {
   uint32_t work = 0;
   // The rest is for frames that cannot do without: frame pointers lead on without work.
   const bool has_work = work_left_ > kMaxWork / 2;
-  // But not in code of a compiler that keeps none: that one is of a caller farther out.
-  if (!has_work && went_by_prologue_) return ends(WalkEnd::Unsupported);
   const CompactRule* const straight = has_work ? memory_rules_.straight(cursor_.pc, work) : nullptr;
   if (!spend(work)) return ends(WalkEnd::Unsupported);
   if (straight == nullptr) {
-    trail_.breaks();  // another walk may read it, and go on elsewhere
-    return std::nullopt;
+    return leave_unread_code(has_work ? WalkEnd::NoUnwindInfo : WalkEnd::Unsupported);
   }
   if (const std::optional<Step> step = step_by_code(*straight)) return step;
   if (const std::optional<Step> step = step_by_prologue()) return step;
@@ -66,54 +63,12 @@ std::optional<Step> Walker::step_by_memory_code() {
   return step_by_code(rule);
 }
 
-// HotSpot's compiled code keeps no frame pointer. Its interpreter does, and calls it with a return
-// address laid out by hand. Called by it, the interpreter moves the stack pointer to make room for
-// its local variables, and keeps in the word below its frame record where it was
-// (frame::interpreter_frame_sender_sp_offset).
-std::optional<Step> Walker::step_by_prologue() {
-  uint32_t work = 0;
-  const auto rule =
-      memory_rules_.by_prologue(begin_of_memory_code(), cursor_.pc, cursor_.pc_is_exact, work);
-  if (!spend(work)) return ends(WalkEnd::Unsupported);
-  if (!rule) trail_.breaks();  // another walk may read it, and go on elsewhere
-  if (!rule || rule->kind != CompactKind::CodeFromSp) return std::nullopt;
-  went_by_prologue_ = true;
-  const uint64_t cfa_above_sp = as_bytes(rule->cfa_words);
-  if (const std::optional<uint64_t> sp = sp_kept_by_callee(cfa_above_sp)) {
-    if (const auto step = step_by_code_to(*sp + cfa_above_sp, *rule, Laid::ByHandToo)) return step;
-  }
-  // Between its calls a function may have pushed registers: C2's search for an interface of a class
-  // (MacroAssembler::check_klass_subtype_slow_path), up to three.
-  const uint64_t most_pushed_bytes = cursor_.pc_is_exact ? 3 * 8 : 0;
-  for (uint64_t pushed_bytes = 0; pushed_bytes <= most_pushed_bytes; pushed_bytes += 8) {
-    const uint64_t cfa = cursor_.sp + pushed_bytes + cfa_above_sp;
-    if (const auto step = step_by_code_to(cfa, *rule, Laid::ByHandToo)) return step;
-  }
+// The frame pointer may lead on, but not in code of a compiler that keeps none: there it is that of
+// a caller farther out.
+std::optional<Step> Walker::leave_unread_code(WalkEnd end) {
+  if (went_by_prologue_) return ends(end);
+  trail_.breaks();  // another walk may read it, and go on elsewhere
   return std::nullopt;
-}
-
-// Where the mappings begin that lie one beside the other, as far as it matters.
-RuntimeAddress Walker::begin_of_memory_code() const {
-  RuntimeAddress begin = module_->begin;
-  while (begin < RuntimeAddress{cursor_.pc} && cursor_.pc - begin.value < kPrologueReach_bytes) {
-    const Module* const before = modules_.find({begin.value - 1});
-    if (before == nullptr || before->image != kNoImage) break;
-    begin = before->begin;
-  }
-  return begin;
-}
-
-// None if that is where the frame record ends anyway, or the frame would lie beyond the copy.
-std::optional<uint64_t> Walker::sp_kept_by_callee(uint64_t cfa_above_sp) {
-  constexpr uint64_t kMaxLocals_bytes = 16u << 10;  // most methods have some ten of them
-  if (cursor_.origin != FrameOrigin::FramePointer) return std::nullopt;
-  trail_.breaks();  // rests on more words than a step remembers
-  uint64_t sp = 0;
-  uint64_t return_address = 0;
-  if (!stack_.read_u64({cursor_.sp - 24}, sp)) return std::nullopt;
-  const bool is_kept = sp > cursor_.sp && sp - cursor_.sp <= kMaxLocals_bytes && sp % 8 == 0;
-  return is_kept && stack_.read_u64({sp + cfa_above_sp - 8}, return_address) ? std::optional(sp)
-                                                                             : std::nullopt;
 }
 
 // `rule` is what the code says, if it says anything.
@@ -236,9 +191,8 @@ std::optional<Step> Walker::step_from_word(uint64_t base, CompactRule rule) {
   return step;
 }
 
-// The rule may be wrong (rule_from_code.h); only a return address behind a call is believed, or
-// `laid` by hand to code that no file holds.
-std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule, Laid laid) {
+// The rule may be wrong (rule_from_code.h), so what it leads to has to be one of `believed`.
+std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule, Believed believed) {
   const uint64_t slot = cfa + as_bytes(rule.return_address_words);
   if (slot < cursor_.sp || cfa < slot) return std::nullopt;
   uint64_t return_address = 0;
@@ -250,7 +204,7 @@ std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule, Laid
   if (!is_read && is_surely_stack && stack_.is_beyond_end({slot})) return ends_outside({slot});
   const bool is_believed =
       is_read && (is_behind_call(return_address) ||
-                  (laid == Laid::ByHandToo && leads_to_memory_code(return_address)));
+                  (believed == Believed::AlsoMemoryCode && leads_to_memory_code(return_address)));
   if (!is_believed) {
     trail_.breaks();  // another word there would have led on
     return std::nullopt;

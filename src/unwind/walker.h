@@ -1,6 +1,6 @@
 // The walk from frame to frame by compact rules: the path that nearly every frame takes, kept where
 // it can be inlined. What rules cannot say is in walk_by_whole_row.cpp, code without unwind
-// information in walk_without_cfi.cpp and walk_by_function_start.cpp.
+// information in walk_without_cfi.cpp, walk_by_function_start.cpp and walk_by_prologue.cpp.
 #pragma once
 
 #include "unwind/code_facts.h"
@@ -419,9 +419,7 @@ class Walker {
   [[gnu::noinline]] Step step_without_rows();
   [[gnu::noinline]] Step step_without_cfi(CompactRule rule);
   std::optional<Step> step_by_memory_code();
-  std::optional<Step> step_by_prologue();
-  RuntimeAddress begin_of_memory_code() const;
-  std::optional<uint64_t> sp_kept_by_callee(uint64_t cfa_above_sp);
+  std::optional<Step> leave_unread_code(WalkEnd end);
   std::optional<Step> step_from_start_up_code();
   std::optional<uint64_t> word_of_frame_record();
   bool has_frame_record();
@@ -430,8 +428,10 @@ class Walker {
   std::optional<Step> step_from_register(CompactRule rule);
   bool goes_on_by_code_of_leaf();
   std::optional<Step> step_from_word(uint64_t base, CompactRule rule);
-  enum class Laid : uint8_t { ByCall, ByHandToo };
-  std::optional<Step> step_by_code_to(uint64_t cfa, CompactRule rule, Laid laid = Laid::ByCall);
+  // Of return addresses: code that no file holds may have been laid out as one by hand.
+  enum class Believed : uint8_t { BehindCalls, AlsoMemoryCode };
+  std::optional<Step> step_by_code_to(uint64_t cfa, CompactRule rule,
+                                      Believed believed = Believed::BehindCalls);
   Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);
   bool is_behind_call(uint64_t return_address);
   bool leads_to_memory_code(uint64_t return_address);
@@ -444,6 +444,11 @@ class Walker {
   bool link_register_leads_out();
   bool has_cfi_at(const Module& module, LinkAddress pc);
   Step ends_outside_frame_pointer(RuntimeAddress address);
+
+  // walk_by_prologue.cpp
+  std::optional<Step> step_by_prologue();
+  RuntimeAddress begin_of_memory_code() const;
+  std::optional<uint64_t> sp_kept_by_callee(uint64_t cfa_above_sp);
 
   // walk_by_function_start.cpp
   struct FunctionRule {

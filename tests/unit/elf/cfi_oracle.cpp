@@ -174,8 +174,9 @@ constexpr unsigned kAarch64LinkRegister = 30, kAarch64StackPointer = 31;
 bool same_cfa(Dwarf_Frame* frame, const Row& row) {
   Dwarf_Op* ops = nullptr;
   size_t count = 0;
-  // libdw (0.192) has none behind an expression and a DW_CFA_def_cfa_offset. gcc 14 means one where
-  // a frame in units of the vector length ends (libmvec: `add sp, sp, #16`, and the row says 16).
+  // libdw (0.188, 0.192) has none behind an expression and a DW_CFA_def_cfa_offset. gcc 14 means
+  // one where a frame in units of the vector length ends (libmvec: `add sp, sp, #16`, and the row
+  // says 16).
   if (dwarf_frame_cfa(frame, &ops, &count) != 0) {
     return row.return_address_register == kAarch64LinkRegister &&
            row.cfa_kind == CfaKind::RegisterOffset && row.cfa_register == kAarch64StackPointer;

@@ -40,41 +40,42 @@ struct CompiledCodeWorld : World {
 
 constexpr uint64_t address_of_word(uint64_t index) { return kMethodStack + 8 * index; }
 
+// A method's frame, which is six words; its caller's frame pointer is the fifth.
+void push_frame(std::vector<uint64_t>& words, uint64_t return_address, uint64_t caller_fp = 77) {
+  words.insert(words.end(), {0, 0, 0, 0, caller_fp, return_address});
+}
+
 }  // namespace
 
 TEST_CASE("compiled code is left by its prologue, wherever the frame pointer leads") {
   CompiledCodeWorld w;
-  const std::vector<uint64_t> words{0, 0, 0, 0, 77, kOuterMethodPc,           // of kInnerMethod
-                                    0, 0, 0, 0, 0,  at(kCallerOfMethodsPc)};  // of kOuterMethod
+  const uint64_t pushed_words = GENERATE(0, 1, 2, 3);  // at the moment of the sample
+  std::vector<uint64_t> words(pushed_words, 0);
+  push_frame(words, kOuterMethodPc);
+  push_frame(words, at(kCallerOfMethodsPc));
   // The last one would skip kOuterMethod.
-  const uint64_t fp = GENERATE(uint64_t{0}, uint64_t{42}, address_of_word(10));
+  const uint64_t fp = GENERATE_COPY(uint64_t{0}, uint64_t{42}, address_of_word(pushed_words + 10));
   const Walk walk = w.walk(words, fp);
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc});
   CHECK(walk.frames[1].origin == FrameOrigin::Code);
 }
 
-TEST_CASE("where compiled code has pushed registers for a while, its frame begins above them") {
+TEST_CASE("compiled code that calls has pushed nothing") {
   CompiledCodeWorld w;
-  const uint64_t pushed_words = GENERATE(0, 1, 2, 3);
-  std::vector<uint64_t> words(pushed_words, 0);
-  words.insert(words.end(), {0, 0, 0, 0, 77, kOuterMethodPc,           // of kInnerMethod
-                             0, 0, 0, 0, 0, at(kCallerOfMethodsPc)});  // of kOuterMethod
-  const Walk walk = w.walk(words, address_of_word(pushed_words + 10));
-  CHECK(end_of(walk) == "root");
-  CHECK(pcs(walk) == Pcs{kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc});
-  // Not where it calls.
-  std::vector<uint64_t> called{0, 0, 0, 0, 77, kOuterMethodPc, 0};
-  called.insert(called.end(), {0, 0, 0, 0, 0, at(kCallerOfMethodsPc)});
-  CHECK(pcs(w.walk(called, 42)) == Pcs{kInnerMethodPc, kOuterMethodPc});
+  std::vector<uint64_t> words;
+  push_frame(words, kOuterMethodPc);
+  words.push_back(0);
+  push_frame(words, at(kCallerOfMethodsPc));
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kInnerMethodPc, kOuterMethodPc});
 }
 
 TEST_CASE("the interpreter, which called compiled code, is found and left by the frame pointer") {
   CompiledCodeWorld w;
   const uint64_t record = address_of_word(7);
-  const std::vector<uint64_t> words{0, 0,      0,
-                                    0, record, kInterpreterPc,  // of kInnerMethod
-                                    0, 0,      at(kCallerOfMethodsPc)};
+  std::vector<uint64_t> words;
+  push_frame(words, kInterpreterPc, record);
+  words.insert(words.end(), {0, 0, at(kCallerOfMethodsPc)});
   const Walk walk = w.walk(words, 42);
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{kInnerMethodPc, kInterpreterPc, kCallerOfMethodsPc});
@@ -88,7 +89,7 @@ TEST_CASE("compiled code that called the interpreter has its stack pointer where
   // room that it made.
   std::vector<uint64_t> words{address_of_word(3 + locals_words), 77, kOuterMethodPc};
   words.insert(words.end(), locals_words, 0);
-  words.insert(words.end(), {0, 0, 0, 0, 0, at(kCallerOfMethodsPc)});  // of kOuterMethod
+  push_frame(words, at(kCallerOfMethodsPc));
   const Walk walk = w.walk(words, address_of_word(1), kInterpreterPc);
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{kInterpreterPc, kOuterMethodPc, kCallerOfMethodsPc});
@@ -140,44 +141,53 @@ TEST_CASE("the stack pointer that the interpreter kept is read anew by each walk
   }
 }
 
-TEST_CASE("what was walked where the beginning could not be read is not remembered") {
-  CompiledCodeWorld w;
-  constexpr uint64_t kCallerOfOuter = kBias + 0x21600, kCallerPc = kCallerOfOuter + 0x80;
-  w.modules.insert({{kBias + 0x21000}, {kBias + 0x22000}, {}, kNoImage, nullptr});
-  w.memory.put_call(kCallerPc, kOuterMethod);
-  w.memory.put(kCallerPc, {0x75, 0x00, 0x90, 0x90});  // what comes first is not in memory yet
-  const std::vector<uint64_t> words{0,
-                                    0,
-                                    0,
-                                    0,
-                                    77,
-                                    kOuterMethodPc,
-                                    0,
-                                    0,
-                                    0,
-                                    0,
-                                    address_of_word(20),
-                                    kCallerPc,
-                                    0,
-                                    0,
-                                    0,
-                                    0,
-                                    0,
-                                    at(kCallerOfMethodsPc),
-                                    0,
-                                    0,
-                                    0,
-                                    at(kCallerOfMethodsPc)};
+// A method whose first bytes are not in memory yet; where it calls, a branch is near.
+struct UnreadMethodWorld : CompiledCodeWorld {
+  static constexpr uint64_t kArea = kBias + 0x21000, kBegin = kArea + 0x600, kPc = kBegin + 0x80;
+
+  UnreadMethodWorld() {
+    modules.insert({{kArea}, {kArea + 0x1000}, {}, kNoImage, nullptr});
+    memory.put_call(kPc, kOuterMethod);
+    memory.put(kPc, {0x75, 0x00, 0x90, 0x90});
+  }
+
+  void put_the_rest() {
+    for (uint64_t pc = kArea; pc < kPc - 7; ++pc) memory.put(pc, {0x90});
+    memory.put(kBegin, {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x20});
+  }
+};
+
+TEST_CASE("a frame pointer does not lead on from code that was not read, if its caller kept none") {
+  UnreadMethodWorld w;
+  std::vector<uint64_t> words;
+  push_frame(words, kOuterMethodPc);
+  push_frame(words, w.kPc, address_of_word(20));
+  push_frame(words, at(kCallerOfMethodsPc));
+  words.insert(words.end(), {0, 0, 0, at(kCallerOfMethodsPc)});
+  const Walk unread = w.walk(words, 42);
+  CHECK(end_of(unread) == "no_unwind_info");
+  CHECK(pcs(unread) == Pcs{kInnerMethodPc, kOuterMethodPc, w.kPc});
+  w.put_the_rest();
+  const Walk read = w.walk(words, 42);
+  CHECK(end_of(read) == "root");
+  CHECK(read.frames[3].origin == FrameOrigin::Code);
+}
+
+TEST_CASE("what was walked where a beginning could not be read is not remembered") {
+  UnreadMethodWorld w;
+  // The interpreter's frame record, the unread method's frame, and the record that would skip it.
+  std::vector<uint64_t> words{address_of_word(10), w.kPc};
+  push_frame(words, kOuterMethodPc);
+  words.insert(words.end(), {0, 0, 0, at(kCallerOfMethodsPc)});
   WalkMemory memory;
   const auto walk = [&](WalkMemory* with) {
-    return w.unwinder.walk(registers_at(kInnerMethodPc, kMethodStack, 42),
-                           FakeStack(kMethodStack, words), w.modules, with);
+    return pcs(w.unwinder.walk(registers_at(kInterpreterPc, kMethodStack, kMethodStack),
+                               FakeStack(kMethodStack, words), w.modules, with));
   };
-  CHECK(walk(&memory).frames[3].origin == FrameOrigin::FramePointer);
-  for (uint64_t pc = kBias + 0x21000; pc < kCallerPc - 7; ++pc) w.memory.put(pc, {0x90});
-  w.memory.put(kCallerOfOuter, {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
-                                0x48, 0x83, 0xec, 0x20});
-  CHECK(walk(&memory).frames[3].origin == FrameOrigin::Code);
+  CHECK(walk(&memory) == Pcs{kInterpreterPc, w.kPc, kCallerOfMethodsPc});
+  w.put_the_rest();
+  CHECK(walk(nullptr) == Pcs{kInterpreterPc, w.kPc, kOuterMethodPc});
+  CHECK(walk(&memory) == walk(nullptr));
 }
 
 TEST_CASE("where the work is used up, compiled code is not left by the frame pointer") {
@@ -192,9 +202,9 @@ TEST_CASE("where the work is used up, compiled code is not left by the frame poi
     w.memory.put(function, {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
                             0x48, 0x83, 0xec, 0x20});
     w.memory.put_call(function + 0x700, area);
-    words.insert(words.end(), {0, 0, 0, 0, address_of_word(6 * kFunctions),
-                               i + 1 < kFunctions ? function + kFunction_bytes + 0x700
-                                                  : at(kCallerOfMethodsPc)});
+    const uint64_t caller_pc = function + kFunction_bytes + 0x700;
+    push_frame(words, i + 1 < kFunctions ? caller_pc : at(kCallerOfMethodsPc),
+               address_of_word(6 * kFunctions));
   }
   words.insert(words.end(), {0, at(kCallerOfMethodsPc)});
   const Walk walk = w.walk(words, 42, area + 0x700);

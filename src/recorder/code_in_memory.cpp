@@ -4,6 +4,12 @@
 
 namespace sentry_prof::recorder {
 
+void CodeInMemory::forget(uint32_t pid) {
+  for (std::unique_ptr<Page>& page : pages_) {
+    if (page != nullptr && page->id.pid == pid) page.reset();
+  }
+}
+
 bool CodeInMemory::read_code(LinkAddress begin, std::span<std::byte> out) const {
   uint64_t address = begin.value;
   while (!out.empty()) {

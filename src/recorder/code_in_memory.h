@@ -46,6 +46,9 @@ class CodeInMemory final : public unwind::CodeSource {
     time_ns_ = time_ns;
   }
 
+  // Another program runs there now, or none.
+  void forget(uint32_t pid);
+
   // How often one was asked for that could not be read, or was one too many in a second.
   uint64_t pages_not_read() const { return pages_not_read_; }
 

@@ -310,6 +310,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   end_other_threads(comm.pid, comm.tid, time_ns);
   rereads_.erase(comm.pid);  // of the program before
   copied_code_.forget(comm.pid);
+  code_in_memory_.forget(comm.pid);
   regions_.on_exec(comm.pid, time_ns);
   if (execs_.size() > kMaxExecs) execs_.clear();
   execs_.insert(comm.pid);
@@ -360,6 +361,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   processes_.on_exit(exit.pid, exit.tid);
   // Other threads may live longer than the main one.
   if (!processes_.process(exit.pid).has_exited) return;
+  code_in_memory_.forget(exit.pid);
   regions_.on_process_end(exit.pid);
   // What it is called is forgotten before long, and what it started may be sampled later.
   if (exit.pid == options_.main_pid) namer_.session();

@@ -90,6 +90,21 @@ TEST_CASE("another process may have other code") {
   CHECK(memory.at(kPage) == Values{2, 2});
 }
 
+TEST_CASE("the next program of a process may have other code, too") {
+  Memory memory;
+  memory.pages[kPage] = 1;
+  for (const uint32_t pid : {kProcess, kProcess + 1}) {
+    memory.sample(kNsPerSecond, pid);
+    CHECK(memory.at(kPage) == Values{1, 1});
+  }
+  memory.code.forget(kProcess);
+  memory.pages[kPage] = 2;
+  memory.sample(kNsPerSecond);
+  CHECK(memory.at(kPage) == Values{2, 2});
+  memory.sample(kNsPerSecond, kProcess + 1);
+  CHECK(memory.at(kPage) == Values{1, 1});
+}
+
 // The kernel tells anew of a mapping that grows.
 TEST_CASE("a change of the map is none of the code") {
   Memory memory;

@@ -78,6 +78,23 @@ TEST_CASE("Code that no file holds is read from its process") {
   CHECK(of_origin(FrameOrigin::FramePointer) == (can_be_read ? 0 : 1));
   CHECK(run.recording->code_pages_not_read() == (can_be_read ? 0 : 1));
 }
+
+TEST_CASE("Code of the program before an exec, or of an ended process, is forgotten") {
+  RecordingFixture run;
+  run.put_code_that_returns();
+  run.sample(kNsPerSecond + 1);
+  CHECK(run.reads == 1);
+  SECTION("exec") {
+    run.recording->on_event({kNsPerSecond + 2, CommEvent{kPid, kPid, true, "next"}});
+  }
+  SECTION("end") {
+    run.recording->on_event({kNsPerSecond + 2, ExitEvent{kPid, kPid}});
+    run.recording->on_event({kNsPerSecond + 2, ForkEvent{kPid, kPid, 1, 1}});
+  }
+  run.map_code(kNsPerSecond + 3, kCode);
+  run.sample(kNsPerSecond + 4);
+  CHECK(run.reads == 2);
+}
 #endif
 
 TEST_CASE("Samples in exec are a loss of their own until the new program runs") {

@@ -75,8 +75,9 @@ void CodeInMemory::read_around(const PageId& wanted) const {
   read_({pid_, time_ns_}, std::span(ranges).first(count));
   for (size_t i = 0; i < count; ++i) {
     pages[i]->size_bytes = ranges[i].got_bytes;
-    if (i == 0 || (ranges[i].got_bytes > 0 && has_room_for(pages[i]->id))) {
-      keep(std::move(pages[i]));
+    const bool is_wanted = i == 0;
+    if (is_wanted || (ranges[i].got_bytes > 0 && has_room_for(pages[i]->id))) {
+      keep(std::move(pages[i]), is_wanted);
     }
   }
   if (ranges[0].got_bytes == 0) ++pages_not_read_;
@@ -87,17 +88,21 @@ bool CodeInMemory::has_room_for(const PageId& id) const {
   return known(id) != nullptr || !is_fresh(place_of(id).get());
 }
 
-void CodeInMemory::keep(std::unique_ptr<Page> page) const {
+// What nobody asks for may be where a compiler puts its next function: that it has not changed yet
+// says nothing.
+void CodeInMemory::keep(std::unique_ptr<Page> page, bool is_wanted) const {
   std::unique_ptr<Page>& place = place_of(page->id);
   const bool is_known = known(page->id) != nullptr;
   if (page->size_bytes == 0 && is_known) {
     place->time_ns = time_ns_;  // a program that has ended by now had what was read last
+    place->use_ns = std::min(place->use_ns, kRetry_ns);
     return;
   }
   const bool is_same =
       is_known && place->size_bytes == page->size_bytes && place->bytes == page->bytes;
   if (page->size_bytes > 0) {
-    page->use_ns = is_same ? std::min(2 * place->use_ns, kLongestUse_ns) : kShortestUse_ns;
+    const uint64_t longer_ns = is_same ? (is_wanted ? 2 : 1) * place->use_ns : kShortestUse_ns;
+    page->use_ns = std::min(longer_ns, kLongestUse_ns);
   }
   place = std::move(page);
 }

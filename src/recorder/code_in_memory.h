@@ -82,7 +82,7 @@ class CodeInMemory final : public unwind::CodeSource {
   bool is_usable(const Page* page) const;
   void read_around(const PageId& wanted) const;
   bool has_room_for(const PageId& id) const;
-  void keep(std::unique_ptr<Page> page) const;
+  void keep(std::unique_ptr<Page> page, bool is_wanted) const;
 
   ReadMemory read_;
   uint32_t pid_ = 0;

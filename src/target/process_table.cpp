@@ -15,8 +15,12 @@ unwind::ModuleMap images_only(const unwind::ModuleMap& modules) {
   for (const unwind::Module& module : modules.modules()) {
     if (module.image != unwind::kNoImage) result.insert(module);
   }
+  if (modules.has_hotspot()) result.set_has_hotspot();
   return result;
 }
+
+// HotSpot's, whichever Java it came with.
+constexpr std::string_view kHotspotLibrary = "/libjvm.so";
 
 unwind::Module nothing_at(const unwind::Module& place) {
   return {place.begin, place.end, {}, unwind::kNoImage, nullptr};
@@ -146,6 +150,7 @@ void ProcessTable::on_map(uint64_t time_ns, const MappingFacts& mapping) {
 void ProcessTable::insert(Process& process, const MappingFacts& mapping) {
   const size_t before = process.modules.modules().size();
   const unwind::Module module = images_.module_for(mapping);
+  if (mapping.path.ends_with(kHotspotLibrary)) process.modules.set_has_hotspot();
   if (!is_device_path(mapping.path)) note_possible_code(process, module);
   process.modules.insert(module);
   kept_modules_ += process.modules.modules().size() - before;

@@ -2,7 +2,6 @@
 
 #include "unwind/rule_cache.h"
 #include "unwind/rule_from_code.h"
-#include "unwind/rule_from_prologue.h"
 
 namespace sentry_prof::unwind {
 
@@ -12,27 +11,26 @@ const CompactRule* MemoryRules::straight(uint64_t pc, uint32_t& work) {
   return of_pc.is_readable ? &of_pc.straight : nullptr;
 }
 
-std::optional<CompactRule> MemoryRules::by_prologue(RuntimeAddress code_begin, uint64_t pc,
-                                                    bool pc_is_exact, uint32_t& work) {
+Prologue MemoryRules::prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact,
+                               uint32_t& work) {
   // Only return addresses come again and again in one walk.
   if (pc_is_exact) return search_prologue(code_begin, pc, true, work);
   Known& of_pc = known(pc, work);
-  if (!of_pc.by_prologue) of_pc.by_prologue = search_prologue(code_begin, pc, false, work);
-  return of_pc.by_prologue;
+  if (!of_pc.prologue) of_pc.prologue = search_prologue(code_begin, pc, false, work);
+  return *of_pc.prologue;
 }
 
-std::optional<CompactRule> MemoryRules::search_prologue(RuntimeAddress code_begin, uint64_t pc,
-                                                        bool pc_is_exact, uint32_t& work) {
+Prologue MemoryRules::search_prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact,
+                                      uint32_t& work) {
   const uint64_t key = pc_is_exact ? pc | RuleCache::kExactPc : pc;
-  if (!without_prologue_.is_due(key)) return CompactRule{};
-  const auto rule = rule_from_prologue(*code_, {code_begin.value}, {pc}, pc_is_exact, work);
-  if (!rule) return std::nullopt;
-  if (rule->kind == CompactKind::NoCfi) {
+  if (!without_prologue_.is_due(key)) return {.kind = Prologue::Kind::NoneNear};
+  const Prologue found = find_prologue(*code_, {code_begin.value}, {pc}, pc_is_exact, work);
+  if (found.kind == Prologue::Kind::NoneNear) {
     without_prologue_.add(key);
-  } else {
+  } else if (found.kind != Prologue::Kind::Unread) {
     without_prologue_.clear(key);
   }
-  return rule;
+  return found;
 }
 
 CompactRule MemoryRules::whole(uint64_t pc, uint32_t& work) {

@@ -3,6 +3,7 @@
 
 #include "unwind/code_source.h"
 #include "unwind/compact_rule.h"
+#include "unwind/prologue.h"
 #include "unwind/vain_searches.h"
 
 #include <array>
@@ -13,7 +14,7 @@
 namespace sentry_prof::unwind {
 
 // What the code says is remembered for one walk, as recursion comes to the same pcs again; by the
-// next walk it may be other code. 16 KiB, of which a walk touches what it uses.
+// next walk it may be other code. 20 KiB, of which a walk touches what it uses.
 class MemoryRules {
  public:
   // By runtime address; not owned; null: no code can be read.
@@ -24,11 +25,9 @@ class MemoryRules {
 
   // Of the code at `pc`: rule_from_straight_code(); null if it cannot be read.
   const CompactRule* straight(uint64_t pc, uint32_t& work);
-  // rule_from_prologue() and rule_from_code(), for a pc that straight() has just been asked for.
-  // The first is not asked each time for a pc that had none lately: compilers that keep frame
-  // pointers, and interpreters, have none anywhere.
-  std::optional<CompactRule> by_prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact,
-                                         uint32_t& work);
+  // find_prologue() and rule_from_code(), for a pc that straight() has just been asked for. The
+  // first is not asked each time for a pc that had none near lately, as the interpreter has.
+  Prologue prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact, uint32_t& work);
   CompactRule whole(uint64_t pc, uint32_t& work);
 
  private:
@@ -37,14 +36,14 @@ class MemoryRules {
     uint64_t pc = 0;
     bool is_readable = false;
     CompactRule straight;
-    std::optional<CompactRule> by_prologue;
+    std::optional<Prologue> prologue;
     std::optional<CompactRule> whole;
   };
   static constexpr unsigned kIndexBits = 8, kIndexShift = 64 - kIndexBits;
 
   Known& known(uint64_t pc, uint32_t& work);
-  std::optional<CompactRule> search_prologue(RuntimeAddress code_begin, uint64_t pc,
-                                             bool pc_is_exact, uint32_t& work);
+  Prologue search_prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact,
+                           uint32_t& work);
 
   const CodeSource* code_;
   uint64_t walk_ = 0;

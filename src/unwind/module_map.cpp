@@ -44,6 +44,7 @@ void ModuleMap::insert(const Module& module) {
 void ModuleMap::clear() {
   version_ = next_version();
   modules_.clear();
+  has_hotspot_ = false;
 }
 
 const Module* ModuleMap::find(RuntimeAddress address) const {

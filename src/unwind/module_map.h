@@ -35,6 +35,10 @@ class ModuleMap {
   // The lowest of an image's; null if it is not mapped, and for kNoImage.
   const Module* find_image(ImageId image) const;
   const std::vector<Module>& modules() const { return modules_; }
+  // Whether the code that no file holds may be of HotSpot's compilers: the Java virtual machine is
+  // mapped.
+  bool has_hotspot() const { return has_hotspot_; }
+  void set_has_hotspot() { has_hotspot_ = true; }
   // Equal only for maps of equal modules, whichever they are: it is new after each change. 0: none
   // was ever made.
   uint64_t version() const { return version_; }
@@ -42,6 +46,7 @@ class ModuleMap {
  private:
   std::vector<Module> modules_;
   uint64_t version_ = 0;
+  bool has_hotspot_ = false;
 };
 
 }  // namespace sentry_prof::unwind

@@ -2,35 +2,131 @@
 // with a return address laid out by hand, behind no call. Called by it, the interpreter moves the
 // stack pointer to make room for its local variables, and keeps in the word below its frame record
 // where it was (frame::interpreter_frame_sender_sp_offset).
-#include "unwind/rule_from_prologue.h"
+#include "unwind/prologue.h"
 #include "unwind/walker.h"
 
 #include <optional>
 
 namespace sentry_prof::unwind {
+namespace {
+
+constexpr uint64_t kFrameRecord_bytes = 16;  // the caller's frame pointer and the return address
+// Of the interpreter's frames; most methods have some ten words of them.
+constexpr uint64_t kMaxLocals_bytes = 16u << 10;
+
+}  // namespace
 
 std::optional<Step> Walker::step_by_prologue() {
+  if (!modules_.has_hotspot()) return std::nullopt;
   uint32_t work = 0;
-  const auto rule =
-      memory_rules_.by_prologue(begin_of_memory_code(), cursor_.pc, cursor_.pc_is_exact, work);
+  const Prologue prologue =
+      memory_rules_.prologue(begin_of_memory_code(), cursor_.pc, cursor_.pc_is_exact, work);
   if (!spend(work)) return ends(WalkEnd::Unsupported);
-  if (!rule) return leave_unread_code(WalkEnd::NoUnwindInfo);
-  if (rule->kind != CompactKind::CodeFromSp) return std::nullopt;
-  went_by_prologue_ = true;
-  const uint64_t cfa_above_sp = as_bytes(rule->cfa_words);
-  const auto step_from = [&](uint64_t sp) {
-    return step_by_code_to(sp + cfa_above_sp, *rule, Believed::AlsoMemoryCode);
-  };
-  if (const std::optional<uint64_t> sp = sp_kept_by_callee(cfa_above_sp)) {
-    if (const auto step = step_from(*sp)) return step;
+  const bool is_in_frame = prologue.kind == Prologue::Kind::Frame;
+  const bool has_rule = is_in_frame || prologue.kind == Prologue::Kind::Edge;
+  if (has_rule) {
+    went_by_prologue_ = true;
+    if (const auto step = step_by_frame(prologue.rule)) return step;
   }
-  // Between its calls a function may have pushed registers: where it looks for an interface among
-  // those of a class, up to three (MacroAssembler::check_klass_subtype_slow_path).
-  const uint64_t most_pushed_words = cursor_.pc_is_exact ? 3 : 0;
-  for (uint64_t pushed_words = 0; pushed_words <= most_pushed_words; ++pushed_words) {
-    if (const auto step = step_from(cursor_.sp + 8 * pushed_words)) return step;
+  if (const auto step = step_from_stub(prologue)) return step;
+  if (is_in_frame) {
+    if (const auto step = step_over_pushed_words(prologue.rule)) return step;
+  }
+  if (has_rule && !prologue.keeps_frame_pointer) return ends(WalkEnd::NoUnwindInfo);
+  if (has_rule || prologue.kind == Prologue::Kind::FramePointerKept) return std::nullopt;
+  return leave_unknown_code(WalkEnd::NoUnwindInfo);
+}
+
+std::optional<Step> Walker::step_by_frame(const CompactRule& rule) {
+  const uint64_t cfa_above_sp = as_bytes(rule.cfa_words);
+  if (const std::optional<uint64_t> sp = sp_kept_by_callee(cfa_above_sp)) {
+    const auto step = step_by_code_to(*sp + cfa_above_sp, rule, Believed::AlsoMemoryCode);
+    if (step) return step;
+  }
+  return step_by_code_to(cursor_.sp + cfa_above_sp, rule, Believed::AlsoMemoryCode);
+}
+
+// Between its calls a function may have pushed registers: where it looks for an interface among
+// those of a class, up to three (MacroAssembler::check_klass_subtype_slow_path). The arguments of
+// some stubs are pushed, too (Runtime1::slow_subtype_check_id: two). Where a return address is
+// among the words, it rather is a stub of which nothing is known.
+std::optional<Step> Walker::step_over_pushed_words(const CompactRule& rule) {
+  constexpr uint64_t kMaxPushedWords = 3;
+  if (!cursor_.pc_is_exact && cursor_.sp != sp_above_stub_) return std::nullopt;
+  for (uint64_t pushed_words = 1; pushed_words <= kMaxPushedWords; ++pushed_words) {
+    const uint64_t sp = cursor_.sp + 8 * pushed_words;
+    const uint64_t cfa = sp + as_bytes(rule.cfa_words);
+    uint64_t pushed = 0;
+    uint64_t return_address = 0;
+    const bool is_read =
+        stack_.read_u64({sp - 8}, pushed) && stack_.read_u64({cfa - 8}, return_address);
+    if (!is_read || is_behind_call(pushed)) return std::nullopt;
+    if (const auto step = step_by_code_to(cfa, rule, Believed::AlsoMemoryCode)) return step;
   }
   return std::nullopt;
+}
+
+// Stubs that compiled code calls have no frame, and some push registers: the call leads to behind
+// where the last function before the pc began, if any is near.
+std::optional<Step> Walker::step_from_stub(const Prologue& prologue) {
+  // Runtime1::slow_subtype_check_id has 5, of JDK 25 9.
+  constexpr int16_t kMaxStubWords = 16;
+  if (!cursor_.pc_is_exact) return std::nullopt;
+  trail_.breaks();  // rests on more words than a step remembers
+  for (int16_t words = 1; words <= kMaxStubWords; ++words) {
+    const uint64_t cfa = cursor_.sp + as_bytes(words);
+    uint64_t return_address = 0;
+    if (!stack_.read_u64({cfa - 8}, return_address)) break;
+    // A jump may have led on from what was called (InlineCacheBuffer). No function that has its
+    // frame keeps a return address at the end of it.
+    const bool is_unlike_frame = words == 1 && prologue.kind == Prologue::Kind::Frame;
+    const bool leads_here = is_unlike_frame ? is_behind_call(return_address)
+                                            : called_stub_here(return_address, prologue.begin);
+    if (!leads_here) continue;
+    sp_above_stub_ = cfa;
+    return step_by_code_to(
+        cfa, {.kind = CompactKind::CodeFromSp, .cfa_words = words, .return_address_words = -1});
+  }
+  return std::nullopt;
+}
+
+bool Walker::called_stub_here(uint64_t return_address, LinkAddress begin) {
+  // Tables of interfaces are searched in some 100 bytes (VtableStubs::create_itable_stub).
+  constexpr uint64_t kLongestStub_bytes = 1024;
+  const CallSite call = call_behind(return_address);
+  const uint64_t target = target_of(call, return_address);
+  return call.kind == CallKind::Direct && target > begin.value && target <= cursor_.pc &&
+         cursor_.pc - target < kLongestStub_bytes;
+}
+
+// The frame pointer may lead on, but not in code of a compiler that keeps none: there it is that of
+// a caller farther out.
+std::optional<Step> Walker::leave_unknown_code(WalkEnd end) {
+  trail_.breaks();  // another walk may know it, and go on elsewhere
+  if (went_by_prologue_ && !is_record_of_interpreter()) return ends(end);
+  return std::nullopt;
+}
+
+// Whether the frame pointer is of the interpreter, and of that which called what the walk came
+// from. It keeps in the word below where its caller's stack pointer was, and in the next where its
+// own is in a call (frame::interpreter_frame_last_sp_offset), from JDK 22 on in words above the
+// frame pointer; 0 if it called nothing of Java's. What is compiled has some of its arguments below
+// that.
+bool Walker::is_record_of_interpreter() {
+  constexpr uint64_t kMaxArguments_bytes = 4096;  // 255 words, and what aligns them
+  if (!cursor_.fp_is_known || cursor_.fp < cursor_.sp || cursor_.fp % 8 != 0) return false;
+  uint64_t callers_sp = 0;
+  uint64_t own_sp = 0;
+  const bool is_read =
+      stack_.read_u64({cursor_.fp - 8}, callers_sp) && stack_.read_u64({cursor_.fp - 16}, own_sp);
+  const auto is_above = [](uint64_t sp, uint64_t from, uint64_t reach_bytes) {
+    return sp >= from && sp - from <= reach_bytes && sp % 8 == 0;
+  };
+  const auto is_in_call = [&](uint64_t sp) {
+    return is_above(sp, cursor_.sp, kMaxArguments_bytes);
+  };
+  return is_read && is_above(callers_sp, cursor_.fp + kFrameRecord_bytes, kMaxLocals_bytes) &&
+         (own_sp == 0 || is_in_call(own_sp) || is_in_call(cursor_.fp + 8 * own_sp));
 }
 
 // Where the mappings begin that lie one beside the other, as far as it matters.
@@ -46,13 +142,12 @@ RuntimeAddress Walker::begin_of_memory_code() const {
 
 // None if that is where the frame record ends anyway, or the frame would lie beyond the copy.
 std::optional<uint64_t> Walker::sp_kept_by_callee(uint64_t cfa_above_sp) {
-  constexpr uint64_t kMaxLocals_bytes = 16u << 10;  // most methods have some ten of them
-  constexpr uint64_t kFrameRecord_bytes = 16;       // which ends at the stack pointer
   if (cursor_.origin != FrameOrigin::FramePointer) return std::nullopt;
   trail_.breaks();  // rests on more words than a step remembers
   uint64_t sp = 0;
   uint64_t return_address = 0;
-  if (!stack_.read_u64({cursor_.sp - kFrameRecord_bytes - 8}, sp)) return std::nullopt;
+  const uint64_t record = cursor_.sp - kFrameRecord_bytes;
+  if (!stack_.read_u64({record - 8}, sp)) return std::nullopt;
   const bool is_kept = sp > cursor_.sp && sp - cursor_.sp <= kMaxLocals_bytes && sp % 8 == 0;
   const bool has_frame = is_kept && stack_.read_u64({sp + cfa_above_sp - 8}, return_address);
   return has_frame ? std::optional(sp) : std::nullopt;

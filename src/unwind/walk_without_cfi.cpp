@@ -52,23 +52,19 @@ std::optional<Step> Walker::step_by_memory_code() {
   const CompactRule* const straight = has_work ? memory_rules_.straight(cursor_.pc, work) : nullptr;
   if (!spend(work)) return ends(WalkEnd::Unsupported);
   if (straight == nullptr) {
-    return leave_unread_code(has_work ? WalkEnd::NoUnwindInfo : WalkEnd::Unsupported);
+    return leave_unknown_code(has_work ? WalkEnd::NoUnwindInfo : WalkEnd::Unsupported);
   }
-  if (const std::optional<Step> step = step_by_code(*straight)) return step;
+  const bool may_be_stub = cursor_.pc_is_exact;
+  if (const std::optional<Step> step = step_by_code(*straight)) {
+    if (may_be_stub) sp_above_stub_ = cursor_.sp;
+    return step;
+  }
   if (const std::optional<Step> step = step_by_prologue()) return step;
   if (frame_pointer_leads_on()) return std::nullopt;
   work = 0;
   const CompactRule rule = memory_rules_.whole(cursor_.pc, work);
   if (!spend(work)) return ends(WalkEnd::Unsupported);
   return step_by_code(rule);
-}
-
-// The frame pointer may lead on, but not in code of a compiler that keeps none: there it is that of
-// a caller farther out.
-std::optional<Step> Walker::leave_unread_code(WalkEnd end) {
-  if (went_by_prologue_) return ends(end);
-  trail_.breaks();  // another walk may read it, and go on elsewhere
-  return std::nullopt;
 }
 
 // `rule` is what the code says, if it says anything.

@@ -419,7 +419,6 @@ class Walker {
   [[gnu::noinline]] Step step_without_rows();
   [[gnu::noinline]] Step step_without_cfi(CompactRule rule);
   std::optional<Step> step_by_memory_code();
-  std::optional<Step> leave_unread_code(WalkEnd end);
   std::optional<Step> step_from_start_up_code();
   std::optional<uint64_t> word_of_frame_record();
   bool has_frame_record();
@@ -447,6 +446,12 @@ class Walker {
 
   // walk_by_prologue.cpp
   std::optional<Step> step_by_prologue();
+  std::optional<Step> step_by_frame(const CompactRule& rule);
+  std::optional<Step> step_over_pushed_words(const CompactRule& rule);
+  std::optional<Step> step_from_stub(const Prologue& prologue);
+  bool called_stub_here(uint64_t return_address, LinkAddress begin);
+  std::optional<Step> leave_unknown_code(WalkEnd end);
+  bool is_record_of_interpreter();
   RuntimeAddress begin_of_memory_code() const;
   std::optional<uint64_t> sp_kept_by_callee(uint64_t cfa_above_sp);
 
@@ -492,6 +497,7 @@ class Walker {
   unsigned stack_changes_ = 0;
   bool went_by_frame_pointer_ = false;
   bool went_by_prologue_ = false;
+  uint64_t sp_above_stub_ = 0;      // behind the return of the stub that was running; 0: none was
   bool has_left_snapshot_ = false;  // over a signal frame, to a stack that was not copied
   WalkEnd end_ = WalkEnd::UnmappedPc;
   RuntimeAddress missing_;  // where the word lies that ended the walk

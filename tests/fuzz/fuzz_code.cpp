@@ -2,8 +2,8 @@
 // may crash, read outside the code or run on; and a rule that is found keeps the promises of
 // rule_from_code.h.
 #include "base/byte_reader.h"
+#include "unwind/prologue.h"
 #include "unwind/rule_from_code.h"
-#include "unwind/rule_from_prologue.h"
 #include "unwind/x86_instruction.h"
 
 #include <algorithm>
@@ -88,14 +88,16 @@ void check_rule_of_function(const CodeSource& code, LinkAddress begin, LinkAddre
   require(rule.fp != CompactFp::Saved || rule.fp_words < -1);
 }
 
-void check_rule_from_prologue(const CodeSource& code, LinkAddress begin, LinkAddress pc,
-                              bool pc_is_exact) {
+void check_prologue(const CodeSource& code, LinkAddress begin, LinkAddress pc, bool pc_is_exact) {
   uint32_t work = 0;
-  const auto rule = rule_from_prologue(code, begin, pc, pc_is_exact, work);
+  const Prologue prologue = find_prologue(code, begin, pc, pc_is_exact, work);
   require(work <= kMaxWork);
-  if (!rule || rule->kind == CompactKind::NoCfi) return require(!rule || *rule == CompactRule{});
-  require(rule->kind == CompactKind::CodeFromSp);
-  require(rule->return_address_words <= -1 && rule->cfa_words + rule->return_address_words >= 0);
+  const bool has_rule =
+      prologue.kind == Prologue::Kind::Edge || prologue.kind == Prologue::Kind::Frame;
+  const CompactRule& rule = prologue.rule;
+  if (!has_rule) return require(rule == CompactRule{} && !prologue.keeps_frame_pointer);
+  require(rule.kind == CompactKind::CodeFromSp);
+  require(rule.return_address_words <= -1 && rule.cfa_words + rule.return_address_words >= 0);
 }
 
 }  // namespace
@@ -116,8 +118,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // Functions' beginnings lie before it, or ahead.
   for (size_t i = 0; i <= kMaxStarts; ++i) {
     const LinkAddress pc{begin.value + bytes.size() * i / kMaxStarts};
-    check_rule_from_prologue(code, begin, pc, true);
-    check_rule_from_prologue(code, {}, pc, false);
+    check_prologue(code, begin, pc, true);
+    check_prologue(code, {}, pc, false);
   }
   return 0;
 }

@@ -129,6 +129,21 @@ TEST_CASE("the pages around are read with a page, where they are code") {
   CHECK(memory.code.pages_not_read() == 0);
 }
 
+TEST_CASE("a page that only came with others is used as shortly as at first") {
+  Memory memory;
+  constexpr uint64_t kNext = kPage + kPage_bytes;
+  memory.pages = {{kPage, 1}, {kNext, 0}};
+  uint64_t now_ns = kNsPerSecond;
+  for (uint64_t i = 0; i < 8; ++i, now_ns += kNsPerSecond) {
+    memory.sample(now_ns);
+    CHECK(memory.at(kPage) == Values{1, 1});
+  }
+  now_ns -= kNsPerSecond - CodeInMemory::kShortestUse_ns;
+  memory.pages[kNext] = 2;
+  memory.sample(now_ns);
+  CHECK(memory.at(kNext) == Values{2, 2});
+}
+
 TEST_CASE("forked processes with code at the same place do not push each other out") {
   Memory memory;
   memory.pages[kPage] = 1;
@@ -197,6 +212,22 @@ TEST_CASE("the code of a program that has ended is what was read last") {
   CHECK(memory.at(kPage) == Values{1, 1});
   CHECK(memory.at(kPage) == Values{1, 1});
   CHECK(memory.reads == 2);
+}
+
+TEST_CASE("a page that could not be read again is soon asked for again") {
+  Memory memory;
+  memory.pages[kPage] = 1;
+  uint64_t now_ns = kNsPerSecond;
+  for (int i = 0; i < 8; ++i, now_ns += kNsPerSecond) {
+    memory.sample(now_ns);
+    CHECK(memory.at(kPage) == Values{1, 1});
+  }
+  memory.pages.clear();
+  memory.sample(now_ns);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  memory.pages[kPage] = 2;
+  memory.sample(now_ns + CodeInMemory::kRetry_ns);
+  CHECK(memory.at(kPage) == Values{2, 2});
 }
 
 TEST_CASE("a page that may not be read again is used for a second, and not believed behind it") {

@@ -116,6 +116,25 @@ TEST_CASE(
   CHECK(is_mapped(table, 100, 0x1000));
 }
 
+TEST_CASE("HotSpot is in a process that has mapped its library, and in those that it forks") {
+  Table table;
+  const auto has_hotspot = [&](uint32_t pid) {
+    return table.processes.process(pid).modules.has_hotspot();
+  };
+  MappingFacts library = anonymous(100, 0x8000);
+  library.path = "/usr/lib/jvm/java-17/lib/server/not-libjvm.so";
+  table.processes.on_map(kLater_ns, library);
+  CHECK_FALSE(has_hotspot(100));
+  library.path = "/usr/lib/jvm/java-17/lib/server/libjvm.so";
+  table.processes.on_map(kLater_ns, library);
+  CHECK(has_hotspot(100));
+  table.processes.on_fork(200, 200, 100, 100, kLater_ns);
+  CHECK(has_hotspot(200));
+  table.processes.on_comm(200, 200, "next", true, kLater_ns);
+  CHECK_FALSE(has_hotspot(200));
+  CHECK(has_hotspot(100));
+}
+
 TEST_CASE("fork copies the address space, and the copies are apart") {
   Table table;
   table.processes.on_snapshot(snapshot_of(100, 50));

@@ -30,6 +30,7 @@ struct CompiledCodeWorld : World {
                             0x48, 0x83, 0xec, 0x20});                  // sub $0x20,%rsp
     }
     memory.put_call(kOuterMethodPc, kInnerMethod);
+    modules.set_has_hotspot();
   }
 
   Walk walk(const std::vector<uint64_t>& words, uint64_t fp, uint64_t pc = kInnerMethodPc) {
@@ -72,14 +73,32 @@ TEST_CASE("compiled code that calls has pushed nothing") {
 
 TEST_CASE("the interpreter, which called compiled code, is found and left by the frame pointer") {
   CompiledCodeWorld w;
-  const uint64_t record = address_of_word(7);
+  const uint64_t record = address_of_word(8);
+  // Where the stack pointer was at the call, perhaps in words above the record, and at its own.
+  const uint64_t own_sp = GENERATE_COPY(address_of_word(6), address_of_word(7), uint64_t{0} - 2);
   std::vector<uint64_t> words;
   push_frame(words, kInterpreterPc, record);
-  words.insert(words.end(), {0, 0, at(kCallerOfMethodsPc)});
+  words.insert(words.end(), {own_sp, address_of_word(10), 0, at(kCallerOfMethodsPc)});
   const Walk walk = w.walk(words, 42);
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{kInnerMethodPc, kInterpreterPc, kCallerOfMethodsPc});
   CHECK(walk.frames[2].origin == FrameOrigin::FramePointer);
+}
+
+TEST_CASE("a frame pointer that is not of the interpreter in that call does not lead on") {
+  CompiledCodeWorld w;
+  // Another one's farther out; below its own frame; none.
+  const auto [own_sp, callers_sp] = GENERATE_COPY(
+      std::pair(address_of_word(6) + 8192, address_of_word(10)),
+      std::pair(address_of_word(5), address_of_word(10)),
+      std::pair(address_of_word(6), address_of_word(9)), std::pair(uint64_t{0}, uint64_t{0}),
+      std::pair(address_of_word(6) + 1, address_of_word(10)));
+  std::vector<uint64_t> words;
+  push_frame(words, kInterpreterPc, address_of_word(8));
+  words.insert(words.end(), {own_sp, callers_sp, 0, at(kCallerOfMethodsPc)});
+  const Walk walk = w.walk(words, 42);
+  CHECK(end_of(walk) == "no_unwind_info");
+  CHECK(pcs(walk) == Pcs{kInnerMethodPc, kInterpreterPc});
 }
 
 TEST_CASE("compiled code that called the interpreter has its stack pointer where that kept it") {
@@ -109,8 +128,94 @@ TEST_CASE("a word that keeps no stack pointer is none") {
 TEST_CASE("what a prologue leads to has to be behind a call, or code that no file holds") {
   CompiledCodeWorld w;
   const std::vector<uint64_t> words{0, 0, 0, 0, 77, at(0x4070), 0, 0, 0, 0, at(kCallerOfMethodsPc)};
+  for (const uint64_t fp : {uint64_t{42}, address_of_word(9)}) {
+    CHECK(pcs(w.walk(words, fp)) == Pcs{kInnerMethodPc});
+    CHECK(end_of(w.walk(words, fp)) == "no_unwind_info");
+  }
+  // -XX:+PreserveFramePointer
+  w.memory.put(kInnerMethod + 8, {0x48, 0x8b, 0xec, 0x48, 0x83, 0xec, 0x20});
   CHECK(pcs(w.walk(words, address_of_word(9))) == Pcs{kInnerMethodPc, kCallerOfMethodsPc});
-  CHECK(end_of(w.walk(words, 42)) == "no_unwind_info");
+}
+
+TEST_CASE("only in a process that runs HotSpot its functions' beginnings are looked for") {
+  CompiledCodeWorld w;
+  w.modules.clear();
+  w.modules.insert({{kArea}, {kArea + kArea_bytes}, {}, kNoImage, nullptr});
+  std::vector<uint64_t> words;
+  push_frame(words, kOuterMethodPc);
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kInnerMethodPc});
+}
+
+// What a method calls that has no frame, behind another method; a branch is in the way.
+struct StubWorld : CompiledCodeWorld {
+  static constexpr uint64_t kStub = kArea + 0x700, kPc = kStub + 0x20;
+
+  StubWorld() { memory.put(kPc, {0x75, 0x00, 0x90, 0x90}); }
+
+  // As many registers pushed, and as many of its arguments.
+  Walk walk_of(uint64_t saved, uint64_t arguments) {
+    std::vector<uint64_t> words(saved, 77);
+    words.push_back(kInnerMethodPc);
+    words.insert(words.end(), arguments, 78);
+    push_frame(words, kOuterMethodPc);
+    push_frame(words, at(kCallerOfMethodsPc));
+    return walk(words, 42, kPc);
+  }
+};
+
+TEST_CASE("a stub without a frame is left by the call that leads to it") {
+  StubWorld w;
+  w.memory.put_call(kInnerMethodPc, w.kStub);
+  const Walk walk = w.walk_of(GENERATE(0, 1, 4, 8), GENERATE(0, 2));
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{w.kPc, kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc});
+}
+
+TEST_CASE("a stub that goes straight to its return may have arguments on the stack, too") {
+  StubWorld w;
+  w.memory.put_call(kInnerMethodPc, w.kStub);
+  w.memory.put(w.kPc, {0x58, 0xc3});  // pop %rax; ret
+  const Walk walk = w.walk_of(1, 2);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{w.kPc, kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc});
+}
+
+TEST_CASE("a stub to which a jump led is left by what is behind a call, if it pushed nothing") {
+  StubWorld w;
+  w.memory.put_call(kInnerMethodPc, kArea + 0x100);
+  CHECK(end_of(w.walk_of(0, 0)) == "root");
+  CHECK(pcs(w.walk_of(1, 0)) == Pcs{w.kPc});
+}
+
+TEST_CASE("a call that leads to the function before a stub, or behind it, is none of the stub's") {
+  StubWorld w;
+  w.memory.put_call(kInnerMethodPc,
+                    GENERATE(uint64_t{kOuterMethod}, StubWorld::kPc + 1, kOuterMethod - 0x20));
+  CHECK(pcs(w.walk_of(1, 0)) == Pcs{w.kPc});
+}
+
+TEST_CASE("what was walked where no beginning was found is not remembered") {
+  CompiledCodeWorld w;
+  w.memory.put(kInnerMethod, std::vector<int>(12, 0x90));
+  w.memory.put(kInnerMethodPc, {0x75, 0x00, 0x90, 0x90});
+  w.memory.put_call(kInnerMethodPc, kOuterMethod);
+  // The interpreter called it; the record of a caller farther out.
+  std::vector<uint64_t> words{address_of_word(2), 0, kInnerMethodPc};
+  words[1] = address_of_word(10);
+  push_frame(words, kOuterMethodPc);
+  words.insert(words.end(), {0, 0, at(kCallerOfMethodsPc)});
+  WalkMemory memory;
+  const auto walk = [&](WalkMemory* with) {
+    return pcs(w.unwinder.walk(registers_at(kInterpreterPc, kMethodStack, address_of_word(1)),
+                               FakeStack(kMethodStack, words), w.modules, with));
+  };
+  CHECK(walk(&memory) == Pcs{kInterpreterPc, kInnerMethodPc, kCallerOfMethodsPc});
+  w.memory.put(kInnerMethod, {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
+                              0x48, 0x83, 0xec, 0x20});
+  // It is searched again after a pause.
+  for (int i = 0; i < 16; ++i) walk(nullptr);
+  CHECK(walk(nullptr) == Pcs{kInterpreterPc, kInnerMethodPc, kOuterMethodPc});
+  CHECK(walk(&memory) == walk(nullptr));
 }
 
 TEST_CASE("a kept stack pointer whose frame lies beyond the copy is no reason to end there") {

@@ -1,4 +1,4 @@
-#include "unwind/rule_from_prologue.h"
+#include "unwind/prologue.h"
 
 #include "unwind/rule_from_code.h"
 
@@ -11,15 +11,16 @@ namespace {
 
 // What a function does to the stack at its beginning. The return address lies at the end of its
 // frame, the caller's frame pointer below that.
-struct Prologue {
+struct Beginning {
   uint64_t push_end = 0;   // behind `push %rbp`; 0: it is stored at the end
   uint64_t frame_end = 0;  // behind `sub $N,%rsp`
   uint64_t size_bytes = 0;
   int16_t cfa_words = 0;
+  bool keeps_frame_pointer = false;
 };
 
 // The longest: bang, push, mov, sub with a number of four bytes.
-constexpr size_t kLongestPrologue_bytes = 18;
+constexpr size_t kLongestBeginning_bytes = 18;
 constexpr size_t kBang_bytes = 7;
 // From where a function is entered to its beginning: a compare with the class, a jump, padding.
 constexpr size_t kEntry_bytes = 48;
@@ -76,19 +77,18 @@ std::optional<int32_t> subtracted_bytes(ByteReader& reader) {
 }
 
 // bang; push %rbp; perhaps mov %rsp,%rbp; sub $N,%rsp. C1, and C2 where the function calls.
-std::optional<Prologue> banging_prologue(Bytes code) {
+std::optional<Beginning> banging_beginning(Bytes code) {
+  if (code.size() <= kBang_bytes || code[kBang_bytes] != std::byte{kPushRbp}) return std::nullopt;
   if (!is_bang(code)) return std::nullopt;
   ByteReader reader(code);
-  reader.skip(kBang_bytes);
-  if (reader.u8() != kPushRbp) return std::nullopt;
+  reader.skip(kBang_bytes + 1);
   const uint64_t push_end = reader.position();
-  if (reader.ok() && is_frame_pointer_set(code.subspan(reader.position()))) {
-    reader.skip(kSetFramePointer_bytes);
-  }
+  const bool keeps_frame_pointer = is_frame_pointer_set(code.subspan(push_end));
+  if (keeps_frame_pointer) reader.skip(kSetFramePointer_bytes);
   const auto count = subtracted_bytes(reader);
   if (!count) return std::nullopt;
   const uint64_t end = reader.position();
-  return Prologue{push_end, end, end, static_cast<int16_t>(*count / 8 + 2)};
+  return Beginning{push_end, end, end, static_cast<int16_t>(*count / 8 + 2), keeps_frame_pointer};
 }
 
 // mov %rbp,N(%rsp): N; none if it is something else.
@@ -102,7 +102,7 @@ std::optional<int32_t> offset_of_stored_fp(ByteReader& reader) {
 }
 
 // sub $N,%rsp, in seven bytes; mov %rbp,N-8(%rsp). C2 where the function does not call.
-std::optional<Prologue> storing_prologue(Bytes code) {
+std::optional<Beginning> storing_beginning(Bytes code) {
   constexpr uint64_t kLongSub_bytes = 7, kPatch_bytes = 5;
   ByteReader reader(code);
   std::optional<int32_t> count;
@@ -116,19 +116,19 @@ std::optional<Prologue> storing_prologue(Bytes code) {
   const std::optional<int32_t> offset = offset_of_stored_fp(reader);
   if (!offset || !reader.ok() || *offset < 0 || *offset % 8 != 0) return std::nullopt;
   if ((count && *offset != *count - 8) || *offset > kMaxFrame_bytes) return std::nullopt;
-  return Prologue{0, kLongSub_bytes, reader.position(), static_cast<int16_t>(*offset / 8 + 2)};
+  return Beginning{0, kLongSub_bytes, reader.position(), static_cast<int16_t>(*offset / 8 + 2)};
 }
 
-std::optional<Prologue> prologue_at(Bytes code) {
+std::optional<Beginning> beginning_at(Bytes code) {
   if (code.empty()) return std::nullopt;
   switch (static_cast<uint8_t>(code[0])) {
     case kMovFromReg:
-      return banging_prologue(code);
+      return banging_beginning(code);
     case kRexW:
-      return storing_prologue(code);
+      return storing_beginning(code);
     case kJumpOpcode: {
-      const auto prologue = banging_prologue(code);
-      return prologue ? prologue : storing_prologue(code);
+      const auto beginning = banging_beginning(code);
+      return beginning ? beginning : storing_beginning(code);
     }
     default:
       return std::nullopt;
@@ -144,68 +144,77 @@ CompactRule rule_of_frame(int16_t cfa_words, bool has_saved_fp) {
 }
 
 // `offset` bytes behind its first byte, or ahead of it.
-CompactRule rule_inside(const Prologue& prologue, int64_t offset) {
+CompactRule rule_inside(const Beginning& beginning, int64_t offset) {
   const auto is_behind = [offset](uint64_t place) { return offset >= static_cast<int64_t>(place); };
-  if (is_behind(prologue.size_bytes)) return rule_of_frame(prologue.cfa_words, true);
-  if (prologue.push_end > 0) {
-    return is_behind(prologue.push_end) ? rule_of_frame(2, true) : rule_of_frame(1, false);
+  if (beginning.push_end > 0) {
+    return is_behind(beginning.push_end) ? rule_of_frame(2, true) : rule_of_frame(1, false);
   }
-  return rule_of_frame(is_behind(prologue.frame_end) ? prologue.cfa_words : int16_t{1}, false);
+  return rule_of_frame(is_behind(beginning.frame_end) ? beginning.cfa_words : int16_t{1}, false);
 }
 
-class PrologueSearch {
+class BeginningSearch {
  public:
-  PrologueSearch(const CodeSource& code, LinkAddress pc, uint32_t& work)
+  BeginningSearch(const CodeSource& code, LinkAddress pc, uint32_t& work)
       : code_(code), pc_(pc), work_(work) {}
 
-  // Where the pc is ahead of a function's beginning, or in it. NoCfi elsewhere.
-  std::optional<CompactRule> rule_at_entry() {
-    constexpr size_t kBehind = kLongestPrologue_bytes;
-    constexpr size_t kAhead = kEntry_bytes + kLongestPrologue_bytes;
+  // Where the pc is ahead of a function's beginning, or in it: an Edge. NoneNear elsewhere.
+  Prologue at_entry() {
+    constexpr size_t kBehind = kLongestBeginning_bytes;
+    constexpr size_t kAhead = kEntry_bytes + kLongestBeginning_bytes;
     std::array<std::byte, kBehind + kAhead> bytes;
-    if (pc_.value < kBehind || !read(pc_.value - kBehind, bytes)) return std::nullopt;
+    if (pc_.value < kBehind || !read(pc_.value - kBehind, bytes)) return {};
     for (size_t i = 0; i < kBehind + kEntry_bytes; ++i) {
-      const auto prologue = prologue_at(std::span(bytes).subspan(i));
+      const auto beginning = beginning_at(std::span(bytes).subspan(i));
       const int64_t offset = static_cast<int64_t>(kBehind) - static_cast<int64_t>(i);
-      if (prologue && offset < static_cast<int64_t>(prologue->size_bytes)) {
-        return rule_inside(*prologue, offset);
+      if (beginning && offset < static_cast<int64_t>(beginning->size_bytes)) {
+        return {.kind = Kind::Edge,
+                .rule = rule_inside(*beginning, offset),
+                .begin = {pc_.value - kBehind + i}};
       }
     }
-    return CompactRule{};
+    return {.kind = Kind::NoneNear};
   }
 
   // Of the function that began last, at `lowest` or above.
-  std::optional<CompactRule> rule_in_function(uint64_t lowest) {
+  Prologue before(uint64_t lowest) {
     size_t most = kPiece_bytes;
     for (uint64_t end = pc_.value; end > lowest;) {
       const auto count = static_cast<size_t>(std::min<uint64_t>(most, end - lowest));
       // A bang may stand before; the last beginning may reach into what was looked at.
       const uint64_t begin = end - count - std::min<uint64_t>(kBang_bytes, end - count - lowest);
-      const uint64_t size = std::min(end + kLongestPrologue_bytes, pc_.value) - begin;
-      std::array<std::byte, kBang_bytes + kPiece_bytes + kLongestPrologue_bytes> bytes;
+      const uint64_t size = std::min(end + kLongestBeginning_bytes, pc_.value) - begin;
+      std::array<std::byte, kBang_bytes + kPiece_bytes + kLongestBeginning_bytes> bytes;
       const auto piece = std::span(bytes).first(static_cast<size_t>(size));
       if (read(begin, piece)) {
         const auto first = static_cast<size_t>(end - count - begin);
-        if (const auto rule = rule_of_last_beginning(piece, first, count)) return rule;
+        if (auto last = last_beginning(piece, first, count)) {
+          last->begin.value += begin;
+          return *last;
+        }
         end -= count;
       } else {
-        if (most == kLeastPiece_bytes) return std::nullopt;
+        if (most == kLeastPiece_bytes) return {};
         most = kLeastPiece_bytes;
       }
     }
-    return CompactRule{};
+    return {.kind = Kind::NoneNear};
   }
 
  private:
+  using Kind = Prologue::Kind;
   static constexpr size_t kPiece_bytes = 1024, kLeastPiece_bytes = 64;
 
-  // Of those that begin in `count` bytes from `first` on; NoCfi: it keeps a frame pointer.
-  static std::optional<CompactRule> rule_of_last_beginning(Bytes piece, size_t first,
-                                                           size_t count) {
+  // Of those in `count` bytes from `first` on. It begins at an offset in the piece.
+  static std::optional<Prologue> last_beginning(Bytes piece, size_t first, size_t count) {
     for (size_t i = first + count; i-- > first;) {
-      if (keeps_frame_pointer_at(piece, i)) return CompactRule{};
-      if (const auto prologue = prologue_at(piece.subspan(i))) {
-        return rule_of_frame(prologue->cfa_words, true);
+      if (keeps_frame_pointer_at(piece, i)) {
+        return Prologue{.kind = Kind::FramePointerKept, .begin = {i}};
+      }
+      if (const auto beginning = beginning_at(piece.subspan(i))) {
+        return Prologue{.kind = Kind::Frame,
+                        .keeps_frame_pointer = beginning->keeps_frame_pointer,
+                        .rule = rule_of_frame(beginning->cfa_words, true),
+                        .begin = {i}};
       }
     }
     return std::nullopt;
@@ -231,20 +240,22 @@ class PrologueSearch {
 
 }  // namespace
 
-std::optional<CompactRule> rule_from_prologue(const CodeSource& code, LinkAddress code_begin,
-                                              LinkAddress pc, bool pc_is_exact, uint32_t& work) {
-  PrologueSearch search(code, pc, work);
+Prologue find_prologue(const CodeSource& code, LinkAddress code_begin, LinkAddress pc,
+                       bool pc_is_exact, uint32_t& work) {
+  using Kind = Prologue::Kind;
+  BeginningSearch search(code, pc, work);
   if (pc_is_exact) {
-    const auto at_entry = search.rule_at_entry();
-    if (!at_entry || at_entry->kind != CompactKind::NoCfi) return at_entry;
+    const Prologue entry = search.at_entry();
+    if (entry.kind != Kind::NoneNear) return entry;
   }
   const uint64_t reached = pc.value - std::min(pc.value, kPrologueReach_bytes);
-  const auto rule = search.rule_in_function(std::max(code_begin.value, reached));
+  const Prologue before = search.before(std::max(code_begin.value, reached));
   // Only where the frame is being taken down is the return so near that it can be left already. No
   // call is made there.
-  if (!pc_is_exact || !rule || rule->kind == CompactKind::NoCfi) return rule;
+  if (!pc_is_exact || before.kind != Kind::Frame) return before;
   const CompactRule at_end = rule_from_near_return(code, pc, work);
-  return at_end.kind == CompactKind::CodeFromSp ? at_end : *rule;
+  if (at_end.kind != CompactKind::CodeFromSp) return before;
+  return {.kind = Kind::Edge, .rule = at_end, .begin = before.begin};
 }
 
 }  // namespace sentry_prof::unwind

@@ -1,5 +1,5 @@
 // HotSpot's compiled functions, by how they begin. The bytes are of JDK 17 and 25.
-#include "unwind/rule_from_prologue.h"
+#include "unwind/prologue.h"
 
 #include "rule_fixture.h"
 #include "support/catch2.h"
@@ -12,8 +12,9 @@ using namespace sentry_prof::test;
 namespace {
 
 using Code = std::initializer_list<int>;
+using Kind = Prologue::Kind;
 
-constexpr uint64_t kVerifiedEntry = 0x20000;
+constexpr uint64_t kVerifiedEntry = 0x40000;
 constexpr uint64_t kEnd = kVerifiedEntry + kPrologueReach_bytes + 0x200;
 
 const Code kBanging{0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff,  // 0: mov %eax,-0x14000(%rsp)
@@ -28,11 +29,14 @@ struct CompiledFunction {
     code.put(kVerifiedEntry, prologue);
   }
 
-  CompactRule at(uint64_t offset, bool pc_is_exact = true) {
+  Prologue find(uint64_t offset, bool pc_is_exact = true) {
     work = 0;
-    const auto rule = rule_from_prologue(code, {}, {kVerifiedEntry + offset}, pc_is_exact, work);
-    REQUIRE(rule);
-    return *rule;
+    const Prologue found = find_prologue(code, {}, {kVerifiedEntry + offset}, pc_is_exact, work);
+    REQUIRE(found.kind != Kind::Unread);
+    return found;
+  }
+  CompactRule at(uint64_t offset, bool pc_is_exact = true) {
+    return find(offset, pc_is_exact).rule;
   }
 
   FakeCode code;
@@ -51,6 +55,10 @@ TEST_CASE("a function that touches the stack ahead has its frame from its prolog
   CHECK(f.at(12) == framed(8));
   CHECK(f.at(3000) == framed(8));
   CHECK(f.work > 0);
+  CHECK(f.find(11).kind == Kind::Edge);
+  CHECK(f.find(12).kind == Kind::Frame);
+  for (const uint64_t offset : {0, 3000}) CHECK(f.find(offset).begin.value == kVerifiedEntry);
+  CHECK_FALSE(f.find(3000).keeps_frame_pointer);
 }
 
 TEST_CASE("large frames have their size in four bytes") {
@@ -75,6 +83,7 @@ TEST_CASE("a function that keeps its frame pointer as well is left by its prolog
   CHECK(f.at(8) == framed(2));
   CHECK(f.at(11) == framed(2));
   CHECK(f.at(15) == framed(10));
+  CHECK(f.find(15).keeps_frame_pointer);
 }
 
 TEST_CASE("a function that is not to be entered any more begins with a jump") {
@@ -110,6 +119,8 @@ TEST_CASE("where the frame is taken down, what is left of it counts") {
                                         0xc3,                                      // ret
                                     });
   CHECK(f.at(1000) == framed(8));
+  CHECK(f.find(1000).kind == Kind::Edge);
+  CHECK(f.find(1000).begin.value == kVerifiedEntry);
   CHECK(f.at(1004) == framed(2));
   CHECK(f.at(1005) == from_sp(1));
   CHECK(f.at(1012) == from_sp(1));
@@ -121,30 +132,31 @@ TEST_CASE("where the frame is taken down, what is left of it counts") {
 
 TEST_CASE("code of others has no rule by its beginning") {
   CompiledFunction nothing({0x90});
-  CHECK(is_none(nothing.at(500)));
+  CHECK(nothing.find(500).kind == Kind::NoneNear);
   CompiledFunction keeps_fp({0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x20});
-  CHECK(is_none(keeps_fp.at(500)));
+  CHECK(keeps_fp.find(500).kind == Kind::FramePointerKept);
+  CHECK(keeps_fp.find(500).begin.value == kVerifiedEntry);
   // Nor, by one's of HotSpot farther away.
   keeps_fp.code.put(kVerifiedEntry - 500, kBanging);
-  CHECK(is_none(keeps_fp.at(500)));
+  CHECK(keeps_fp.find(500).kind == Kind::FramePointerKept);
   CompiledFunction no_bang({0x89, 0x84, 0x24, 0x10, 0xc0, 0xfe, 0xff, 0x55,  // not in whole pages
                             0x48, 0x83, 0xec, 0x30});
-  CHECK(is_none(no_bang.at(500)));
+  CHECK(no_bang.find(500).kind == Kind::NoneNear);
   CompiledFunction other_store({0x48, 0x81, 0xec, 0x18, 0x00, 0x00, 0x00,  //
                                 0x48, 0x89, 0x6c, 0x24, 0x08});            // not at its end
-  CHECK(is_none(other_store.at(500)));
+  CHECK(other_store.find(500).kind == Kind::NoneNear);
   CompiledFunction negative({0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
                              0x48, 0x83, 0xec, 0xf8});                        // sub $-8,%rsp
-  CHECK(is_none(negative.at(500)));
+  CHECK(negative.find(500).kind == Kind::NoneNear);
 }
 
 TEST_CASE("a function's beginning is looked for so far and no farther") {
   CompiledFunction f(kBanging);
   CHECK(f.at(kPrologueReach_bytes) == framed(8));
   const uint32_t work = f.work;
-  CHECK(is_none(f.at(kPrologueReach_bytes + 100)));
+  CHECK(f.find(kPrologueReach_bytes + 100).kind == Kind::NoneNear);
   CHECK(f.work < 2 * work);
-  CHECK(f.work < 10'000);
+  CHECK(f.work < 20'000);
 }
 
 TEST_CASE("near the ends of what can be read, less of it is, and what cannot be is not known") {
@@ -153,26 +165,26 @@ TEST_CASE("near the ends of what can be read, less of it is, and what cannot be 
   code.put(kFunctionBegin + 100, kBanging);
   uint32_t work = 0;
   LinkAddress code_begin;
-  const auto rule_at = [&](uint64_t pc, bool pc_is_exact) {
-    return rule_from_prologue(code, code_begin, {pc}, pc_is_exact, work);
+  const auto at = [&](uint64_t pc, bool pc_is_exact) {
+    return find_prologue(code, code_begin, {pc}, pc_is_exact, work);
   };
-  CHECK(rule_at(kFunctionBegin + 250, true) == framed(8));
-  CHECK(rule_at(kFunctionBegin + 250, false) == framed(8));
-  CHECK(rule_at(kFunctionBegin + 99, true) == from_sp(1));
-  CHECK(rule_at(kFunctionBegin + 99, false) == std::nullopt);
+  CHECK(at(kFunctionBegin + 250, true).rule == framed(8));
+  CHECK(at(kFunctionBegin + 250, false).rule == framed(8));
+  CHECK(at(kFunctionBegin + 99, true).rule == from_sp(1));
+  CHECK(at(kFunctionBegin + 99, false).kind == Kind::Unread);
   // Whether the pc is ahead of a function.
-  CHECK(rule_at(kFunctionBegin + 350, true) == std::nullopt);
-  CHECK(rule_at(kFunctionBegin + 350, false) == framed(8));
-  CHECK(rule_at(0, true) == std::nullopt);
-  CHECK(is_none(rule_at(0, false).value()));
-  CHECK(rule_at(UINT64_MAX, true) == std::nullopt);
-  CHECK(rule_at(UINT64_MAX, false) == std::nullopt);
+  CHECK(at(kFunctionBegin + 350, true).kind == Kind::Unread);
+  CHECK(at(kFunctionBegin + 350, false).rule == framed(8));
+  CHECK(at(0, true).kind == Kind::Unread);
+  CHECK(at(0, false).kind == Kind::NoneNear);
+  CHECK(at(UINT64_MAX, true).kind == Kind::Unread);
+  CHECK(at(UINT64_MAX, false).kind == Kind::Unread);
   // There is none before the code's beginning.
   code_begin = {kFunctionBegin};
-  CHECK(is_none(rule_at(kFunctionBegin + 99, false).value()));
-  CHECK(is_none(rule_at(kFunctionBegin + 3, false).value()));
+  CHECK(at(kFunctionBegin + 99, false).kind == Kind::NoneNear);
+  CHECK(at(kFunctionBegin + 3, false).kind == Kind::NoneNear);
   code_begin = {kFunctionBegin + 100};
-  CHECK(rule_at(kFunctionBegin + 250, false) == framed(8));
+  CHECK(at(kFunctionBegin + 250, false).rule == framed(8));
   code_begin = {kFunctionBegin + 101};
-  CHECK(is_none(rule_at(kFunctionBegin + 250, false).value()));
+  CHECK(at(kFunctionBegin + 250, false).kind == Kind::NoneNear);
 }

@@ -75,10 +75,10 @@ CfiStatus read_range(ByteReader& reader, const PointerBases& bases, uint8_t enco
   if (status != CfiStatus::Ok) return status;
   uint64_t length_bytes = 0;
   status = read_length(reader, encoding, bases, length_bytes);
-  // A range that wraps covers nothing: linkers leave -1 or -2 as the address of discarded
-  // functions.
+  // Linkers leave the FDEs of discarded functions in .debug_frame, with the address 0, which is a
+  // header's if it is anything, or -1 or -2, from where the range wraps. They cover nothing.
   const uint64_t last = address_mask(bases.address_size_bytes);
-  const bool covers_any = length_bytes <= last - fde.begin.value;
+  const bool covers_any = fde.begin.value != 0 && length_bytes <= last - fde.begin.value;
   fde.end = {fde.begin.value + (covers_any ? length_bytes : 0)};
   return status;
 }

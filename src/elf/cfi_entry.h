@@ -14,10 +14,11 @@
 namespace sentry_prof::elf {
 
 // Limits far above what 4.7 million FDEs of 3,232 real files hold: longest program 60,755 bytes,
-// highest register 32, one nested remember_state, longest expression 14 bytes.
+// highest register 32, one nested remember_state, longest expression 14 bytes. x86-64's APX has
+// registers up to 145.
 struct CfiLimits {
   static constexpr uint64_t kProgramBytes = 128 << 10;
-  static constexpr uint64_t kRegister = 127;
+  static constexpr uint64_t kRegister = 255;
   static constexpr unsigned kRememberDepth = 16;
   static constexpr uint64_t kExpressionBytes = 1024;
   // Before its program an entry holds some 30 bytes. The limit keeps the padded LEB128 numbers of a

@@ -60,21 +60,23 @@ std::optional<LinkAddress> FrameLookup::last_begin(uint64_t pc) const {
   }
   LastCie cie;
   Fde fde;
-  if (ask_table(pc, cie, fde) == TableAnswer::Nonsense) return std::nullopt;
+  if (ask_table(pc, cie, fde) == TableAnswer::Nonsense || fde.begin.value > pc) return std::nullopt;
   return fde.begin;
 }
 
-// A gap, only if the entry below it tells the truth about its FDE.
+// A gap, only if the entry below it, or the first one above, tells the truth about its FDE.
 FrameLookup::TableAnswer FrameLookup::ask_table(uint64_t pc, LastCie& cie, Fde& fde) const {
-  const auto entry = table_ ? table_->find(pc) : std::nullopt;
-  if (!entry) return TableAnswer::Nonsense;
+  if (!table_) return TableAnswer::Nonsense;
+  const std::optional<SearchTable::Entry> below = table_->find(pc);
+  const SearchTable::Entry entry = below ? *below : table_->first();
   const uint64_t offset =
-      entry->fde_address - section_.address.value;  // a wrapped one is past the end
+      entry.fde_address - section_.address.value;  // a wrapped one is past the end
   const RowStatus status = read_covering(offset, pc, cie, fde);
   if (status == RowStatus::Found) return TableAnswer::Found;
-  const bool ends_before = status == RowStatus::NoCfi && fde.begin.value == entry->begin &&
-                           fde.begin < fde.end && fde.end.value <= pc;
-  return ends_before ? TableAnswer::Gap : TableAnswer::Nonsense;
+  const bool is_true =
+      status == RowStatus::NoCfi && fde.begin.value == entry.begin && fde.begin < fde.end;
+  const bool is_beside = below ? fde.end.value <= pc : fde.begin.value > pc;
+  return is_true && is_beside ? TableAnswer::Gap : TableAnswer::Nonsense;
 }
 
 bool FrameLookup::table_is_sorted() {

@@ -46,6 +46,7 @@ enum Opcode : uint8_t {
   kValOffsetSf = 0x15,
   kValExpression = 0x16,
   kMipsAdvanceLoc8 = 0x1d,
+  kAarch64SetRaState = 0x2b,
   kAarch64NegateRaStateWithPc = 0x2c,
   kAarch64NegateRaState = 0x2d,  // on SPARC, which is not handled: GNU_window_save
   kGnuArgsSize = 0x2e,
@@ -98,6 +99,8 @@ class RowProgram {
   void remember();
   void restore();
   void negate_ra_state();
+  void set_ra_state();
+  void set_signed(bool is_signed);
 
   uint64_t read_register() { return reader_.uleb128(); }
   int64_t read_offset();
@@ -246,6 +249,8 @@ void RowProgram::step_extended(uint8_t opcode) {
       return remember();
     case kRestoreState:
       return restore();
+    case kAarch64SetRaState:
+      return set_ra_state();
     case kAarch64NegateRaStateWithPc:  // signed with the pc, too: nothing that a walk checks
     case kAarch64NegateRaState:
       return negate_ra_state();
@@ -365,9 +370,20 @@ void RowProgram::restore() {
 
 // RA_SIGN_STATE is 0 at first: the return address is not signed. The instruction flips it.
 void RowProgram::negate_ra_state() {
-  const bool is_signed = row_.rules[kAarch64RaSignState].kind == RuleKind::ValExpression;
+  set_signed(row_.rules[kAarch64RaSignState].kind != RuleKind::ValExpression);
+}
+
+// Which state, and where it was signed: with the pc or without it (2 or 1) is nothing that a walk
+// checks.
+void RowProgram::set_ra_state() {
+  const uint64_t state = reader_.uleb128();
+  reader_.sleb128();
+  set_signed(state != 0);
+}
+
+void RowProgram::set_signed(bool is_signed) {
   set_rule(kAarch64RaSignState,
-           is_signed ? RegisterRule{} : RegisterRule{RuleKind::ValExpression, 0, 0, kLiteralOne});
+           is_signed ? RegisterRule{RuleKind::ValExpression, 0, 0, kLiteralOne} : RegisterRule{});
 }
 
 // --- Operands ---

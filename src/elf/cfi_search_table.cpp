@@ -136,7 +136,7 @@ std::optional<SearchTable::Entry> SearchTable::find(uint64_t pc) const {
     }
   }
   if (low == 0) return std::nullopt;
-  return Entry{value_at(2 * (low - 1)), value_at(2 * (low - 1) + 1)};
+  return entry(low - 1);
 }
 
 bool SearchTable::is_sorted() const {

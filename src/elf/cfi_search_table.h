@@ -32,6 +32,9 @@ class SearchTable {
   // The last entry that begins at or below pc; none below the first.
   std::optional<Entry> find(uint64_t pc) const;
 
+  // There is one at least.
+  Entry first() const { return entry(0); }
+
   // Whether the entries rise, as they must for find() to mean anything: a pass over all of it.
   bool is_sorted() const;
 
@@ -43,6 +46,7 @@ class SearchTable {
   // others are those of the fences, which all searches share.
   static constexpr uint64_t kFenceDistance = 64;
 
+  Entry entry(uint64_t index) const { return {value_at(2 * index), value_at(2 * index + 1)}; }
   uint64_t value_at(uint64_t field_index) const;
   void set_fences();
 

@@ -282,13 +282,16 @@ TEST_CASE("an entry that reaches past the section ends the reading, not what was
   }
 }
 
-TEST_CASE("FDEs of no length, and those whose range wraps, cover nothing") {
+TEST_CASE("FDEs of no length, discarded ones, and those whose range wraps, cover nothing") {
   FrameBuilder builder;
   builder.cie();
   builder.fde(0x1000, 0);
   builder.fde(~uint64_t{0}, 0x10);
+  builder.fde(0, 0x2000);
   builder.fde(0x1000, 0x100, kUsualProgram);
   check_usual_row(builder);
+  CHECK(status_of(builder, 0) == RowStatus::NoCfi);
+  CHECK(status_of(builder, 0xfff) == RowStatus::NoCfi);
   CHECK(status_of(builder, ~uint64_t{0}) == RowStatus::NoCfi);
 
   FrameBuilder narrow({.is_64_bit = false});

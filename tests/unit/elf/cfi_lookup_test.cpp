@@ -85,7 +85,9 @@ TEST_CASE("FDEs and the gaps between them are found by .eh_frame_hdr, and no ind
   const CfiTable table = fdes.table(header_of(fdes.entries()));
   const uint64_t memory_bytes = table.memory_bytes();
   for (const uint64_t pc : {0x1000, 0x11ff, 0x1300}) CHECK(cfa_offset_at(table, pc) > 0);
-  for (const uint64_t pc : {0x1200, 0x12ff, 0x1400}) CHECK(cfa_offset_at(table, pc) == kNoCfi);
+  for (const uint64_t pc : {0, 0xfff, 0x1200, 0x12ff, 0x1400}) {
+    CHECK(cfa_offset_at(table, pc) == kNoCfi);
+  }
   CHECK(table.memory_bytes() == memory_bytes);
   check_three_fdes(table);
 }

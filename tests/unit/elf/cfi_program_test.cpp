@@ -210,8 +210,19 @@ TEST_CASE("negate_ra_state flips aarch64's RA_SIGN_STATE between 0 and 1") {
   check_rule(RowOf({0x2c}).row, 34, RuleKind::ValExpression);  // negate_ra_state_with_pc
 }
 
+TEST_CASE("set_ra_state says how aarch64's return address is signed") {
+  for (const uint8_t state : {1, 2}) {
+    const RowOf result({0x2b, state, 0x7e, 0x0e, 16, 0x9e, 2});
+    REQUIRE(result.status == RowStatus::Found);
+    check_rule(result.row, 34, RuleKind::ValExpression);
+    CHECK(result.row.cfa_offset == 16);
+    check_rule(result.row, 30, RuleKind::AtCfaOffset, -16);
+  }
+  check_rule(RowOf({0x2d, 0x2b, 0, 0}).row, 34, RuleKind::Unspecified);
+}
+
 TEST_CASE("unknown instructions are unsupported, but only up to the address asked for") {
-  for (const int opcode : {0x17, 0x18, 0x1c, 0x1e, 0x20, 0x2b, 0x30, 0x3f}) {
+  for (const int opcode : {0x17, 0x18, 0x1c, 0x1e, 0x20, 0x2a, 0x30, 0x3f}) {
     CAPTURE(opcode);
     const Program program = {0x44, static_cast<uint8_t>(opcode), 0, 0};
     CHECK(RowOf(program, 0x1003).status == RowStatus::Found);
@@ -220,11 +231,12 @@ TEST_CASE("unknown instructions are unsupported, but only up to the address aske
 }
 
 TEST_CASE("an operand that is cut off by the end of the program is malformed") {
-  const Program cut_off[] = {
-      {0x02},    {0x03, 1}, {0x04, 1, 0, 0}, {0x1d, 1},       {0x01, 1, 2}, {0x05},    {0x05, 3},
-      {0x83},    {0x06},    {0x07},          {0x08},          {0x09, 1},    {0x0c, 7}, {0x0d},
-      {0x0e},    {0x0f},    {0x0f, 1},       {0x10, 3, 4, 1}, {0x11, 3},    {0x12, 7}, {0x13},
-      {0x14, 3}, {0x15, 3}, {0x16, 3},       {0x2e},          {0x0e, 0x80}, {0x2f, 13}};
+  const Program cut_off[] = {{0x02},    {0x03, 1},    {0x04, 1, 0, 0}, {0x1d, 1}, {0x01, 1, 2},
+                             {0x05},    {0x05, 3},    {0x83},          {0x06},    {0x07},
+                             {0x08},    {0x09, 1},    {0x0c, 7},       {0x0d},    {0x0e},
+                             {0x0f},    {0x0f, 1},    {0x10, 3, 4, 1}, {0x11, 3}, {0x12, 7},
+                             {0x13},    {0x14, 3},    {0x15, 3},       {0x16, 3}, {0x2e},
+                             {0x2b, 1}, {0x0e, 0x80}, {0x2f, 13}};
   for (const Program& program : cut_off) {
     CAPTURE(program);
     CHECK(RowOf(program, 0x10ff).status == RowStatus::Malformed);
@@ -243,19 +255,19 @@ TEST_CASE("numbers that overflow are malformed") {
         RowStatus::Malformed);
 }
 
-TEST_CASE("registers that a row has no place for are read over up to 127") {
-  const RowOf highest({0x05, 127, 2, 0x07, 35, 0x06, 100, 0x08, 34});
+TEST_CASE("registers that a row has no place for are read over up to 255") {
+  const RowOf highest({0x05, 0xff, 1, 2, 0x07, 35, 0x06, 100, 0x08, 34});
   REQUIRE(highest.status == RowStatus::Found);
   check_rule(highest.row, 34, RuleKind::SameValue);
-  const Program too_high[] = {{0x05, 0x80, 1, 2},
-                              {0x06, 0x80, 1},
-                              {0x07, 0x80, 1},
-                              {0x08, 0x80, 1},
-                              {0x09, 0x80, 1, 1},
-                              {0x09, 1, 0x80, 1},
-                              {0x0c, 0x80, 1, 8},
-                              {0x0d, 0x80, 1},
-                              {0x14, 0x80, 1, 1},
+  const Program too_high[] = {{0x05, 0x80, 2, 2},
+                              {0x06, 0x80, 2},
+                              {0x07, 0x80, 2},
+                              {0x08, 0x80, 2},
+                              {0x09, 0x80, 2, 1},
+                              {0x09, 1, 0x80, 2},
+                              {0x0c, 0x80, 2, 8},
+                              {0x0d, 0x80, 2},
+                              {0x14, 0x80, 2, 1},
                               // same_value of 134,217,726: a gigabyte for who takes it.
                               {0x08, 0xfe, 0xff, 0xff, 0x3f}};
   for (const Program& program : too_high) {

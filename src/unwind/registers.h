@@ -10,8 +10,8 @@ enum class Arch : uint8_t { X86_64, Aarch64 };
 
 // x86-64: 0..15 general registers, 16 the return address column (psABI, figure 3.36).
 // aarch64: 0..30 x0..x30, 31 sp, 32 pc, 34 RA_SIGN_STATE (AADWARF64, section 4.1). Those above, of
-// the vectors among them, are not kept: no caller is found by them but where the CFA is in units of
-// the vector length (46, VG).
+// the vectors among them, are not kept. Where the CFA is in units of the vector length (46, VG) the
+// frame pointer leads on.
 inline constexpr unsigned kRegisterCount = 35;
 
 // DWARF numbers of the registers that every walk needs.

@@ -73,10 +73,10 @@ inline size_t Walk::number_of(size_t index) const {
 }
 
 // What one walk may cost beyond the steps from frame to frame: bytes of CFI programs that it runs,
-// steps of expressions, instructions and pieces of code that it reads, some 2 to 4 ms. A first walk
-// of real programs takes below 25,000; the longest real CFI program has 60,755 bytes (CfiLimits).
-// Then it ends: Unsupported. A walk that had to be done again over all registers, and came less
-// far, is done a third time.
+// steps of expressions, instructions and pieces of code that it reads, some 2 to 4 ms, and up to 12
+// where tables are made to be slow. A first walk of real programs takes below 25,000; the longest
+// real CFI program has 60,755 bytes (CfiLimits). Then it ends: Unsupported. A walk that had to be
+// done again over all registers, and came less far, is done a third time.
 inline constexpr uint32_t kMaxWork = 1u << 19;
 
 // Of the stack that a walk left.

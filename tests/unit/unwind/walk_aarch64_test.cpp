@@ -95,6 +95,32 @@ TEST_CASE("a caller whose return address is said to be in the link register: Unk
   CHECK(pcs(walk) == Pcs{0x1010, 0x5050});
 }
 
+TEST_CASE("a frame in units of the vector length is left by its frame record, if it was set up") {
+  // As gcc 12 has it: DW_OP_bregx(VG), and the record where the stack pointer is.
+  static constexpr std::array<std::byte, 3> kVectorLength{std::byte{0x92}, std::byte{46},
+                                                          std::byte{0}};
+  static constexpr std::array<std::byte, 2> kAtSp{std::byte{0x8f}, std::byte{0}};
+  static constexpr std::array<std::byte, 2> kBehindSp{std::byte{0x8f}, std::byte{8}};
+  Row row = leaf_row();
+  row.cfa_kind = CfaKind::Expression;
+  row.cfa_expression = kVectorLength;
+  row.rules[kFp] = {.kind = RuleKind::AtExpression, .expression = kAtSp};
+  row.rules[kLr] = {.kind = RuleKind::AtExpression, .expression = kBehindSp};
+  ArmWorld w;
+  w.cfi.add(0x5000, 0x5100, row);
+  const FakeStack stack(0x7000, {0x7010, 0x3050, /*0x7010*/ 0, 0x4050});
+  const Walk walk = w.walk(0x1010, 0x5050, 0x7000, stack);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{0x1010, 0x5050, 0x3050, 0x4050});
+  CHECK(origins(walk) == std::vector{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::FramePointer,
+                                     FrameOrigin::Cfi});
+  // A leaf may not have it yet.
+  CHECK(end_of(w.walk(0x5050, 0x3050, 0x7000, stack)) == "unknown_register");
+  row.rules[kLr] = {};
+  w.cfi.add(0x6000, 0x6100, row);
+  CHECK(end_of(w.walk(0x1010, 0x6050, 0x7000, stack)) == "unknown_register");
+}
+
 TEST_CASE("a link register of zero ends the walk: nobody called") {
   ArmWorld w;
   const Walk walk = w.walk(0x1010, 0, 0, FakeStack(0x7000, {0, 0}));

@@ -124,7 +124,12 @@ int write_envelope(const std::string& path, std::string_view envelope) {
 }
 
 int dry_run(const UploadCommandOptions& options, const Transactions& transactions) {
-  const Prepared prepared = prepare(options.files.front(), options, transactions);
+  const std::string& input = options.files.front();
+  if (input != "-" && options.output != "-" && os::is_same_file(input, options.output)) {
+    complain(input + " is the name of the output, too");
+    return kWrongUsage;
+  }
+  const Prepared prepared = prepare(input, options, transactions);
   return prepared.sendable ? write_envelope(options.output, prepared.sendable->body)
                            : prepared.exit_code;
 }

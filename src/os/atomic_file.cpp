@@ -103,10 +103,26 @@ bool is_protected_by_sticky_bit(int directory_fd, const struct stat& existing) {
   return self != 0 && self != existing.st_uid && self != directory.st_uid;
 }
 
+// Nobody may write to such a file, nor rename another one over it (FS_IMMUTABLE_FL,
+// FS_APPEND_FL). Of a file that only its mode protects access(2) says EACCES.
+bool is_immutable(int directory_fd, const char* name, const struct stat& existing) {
+  return S_ISREG(existing.st_mode) && ::faccessat(directory_fd, name, W_OK, AT_EACCESS) != 0 &&
+         errno == EPERM;
+}
+
 Result<void> check_replaceable(int directory_fd, const SplitPath& target, const std::string& path) {
   struct stat existing {};
   const char* name = target.name.c_str();
-  if (::fstatat(directory_fd, name, &existing, AT_SYMLINK_NOFOLLOW) != 0) return {};
+  if (::fstatat(directory_fd, name, &existing, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENAMETOOLONG) return fail_to_write(errno, path, "its name");
+    return {};
+  }
+  if (is_immutable(directory_fd, name, existing)) {
+    return fail(ErrorCode::PermissionDenied,
+                fmt::format("cannot write {}: it may not be replaced (chattr +i or +a). Choose "
+                            "another name.",
+                            path));
+  }
   if (is_protected_by_sticky_bit(directory_fd, existing)) {
     return fail(
         ErrorCode::PermissionDenied,
@@ -234,7 +250,9 @@ Result<void> AtomicFile::commit() {
     return fail(ErrorCode::Io, path_ + ": not open for writing any more");
   if (sync_failed(file_.get())) return give_up(errno, written_bytes_);
   if (::renameat(directory_.get(), temporary_name_.c_str(), directory_.get(), name_.c_str()) != 0) {
-    return give_up(errno, written_bytes_);
+    const int error_number = errno;
+    discard();
+    return fail_to_write(error_number, path_, "putting the finished file in its place");
   }
   temporary_name_.clear();
   file_.reset();

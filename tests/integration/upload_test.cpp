@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 using namespace sentry_prof::testing;
 using sentry_prof::validate;
 
@@ -130,6 +132,20 @@ TEST_CASE("A dry run writes what would be sent, and Sentry would take it", "[upl
     const auto mended =
         run_sentry_prof({"upload", "--dry-run", "-o", "-", "kept.envelope"}, directory);
     CHECK(mended.standard_output == result.standard_output);
+  }
+}
+
+TEST_CASE("A dry run does not replace what it reads", "[upload]") {
+  const TemporaryDirectory directory;
+  write_text(directory.file("profile.json"), contents_of(golden("v2")));
+  REQUIRE(::symlink("profile.json", directory.file("link").c_str()) == 0);
+  for (const char* output : {"profile.json", "./profile.json", "link"}) {
+    INFO(output);
+    const auto result =
+        run_sentry_prof({"upload", "--dry-run", "-o", output, "profile.json"}, directory);
+    CHECK(result.status() == 2);
+    CHECK(contains(result.standard_error, "profile.json is the name of the output, too"));
+    CHECK(contents_of(directory.file("profile.json")) == contents_of(golden("v2")));
   }
 }
 

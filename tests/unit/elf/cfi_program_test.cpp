@@ -211,7 +211,7 @@ TEST_CASE("negate_ra_state flips aarch64's RA_SIGN_STATE between 0 and 1") {
 }
 
 TEST_CASE("set_ra_state says how aarch64's return address is signed") {
-  for (const uint8_t state : {1, 2}) {
+  for (const uint8_t state : std::vector<uint8_t>{1, 2}) {
     const RowOf result({0x2b, state, 0x7e, 0x0e, 16, 0x9e, 2});
     REQUIRE(result.status == RowStatus::Found);
     check_rule(result.row, 34, RuleKind::ValExpression);

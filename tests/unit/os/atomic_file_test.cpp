@@ -5,8 +5,10 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/fs.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -119,8 +121,9 @@ TEST_CASE("AtomicFile says which directory is missing and what to do") {
 TEST_CASE("AtomicFile does not ask for a directory that is there but takes no files") {
   const auto file = AtomicFile::create("/proc/out.json");
   REQUIRE_FALSE(file);
-  CHECK(file.error().message.ends_with("ENOENT: No such file or directory. No file can be made "
-                                       "there: name another place."));
+  CHECK(
+      file.error().message.ends_with("ENOENT: No such file or directory. No file can be made "
+                                     "there: name another place."));
 }
 
 TEST_CASE("AtomicFile takes the longest name that a file can have") {
@@ -128,6 +131,30 @@ TEST_CASE("AtomicFile takes the longest name that a file can have") {
   const std::string name(255, 'n');
   REQUIRE(write_whole(scratch / name, "text"));
   CHECK(scratch.names() == std::vector<std::string>{name});
+  const auto longer = os::check_writable(scratch / (name + "n"));
+  REQUIRE_FALSE(longer);
+  CHECK(longer.error().message.ends_with("Choose a shorter name."));
+}
+
+TEST_CASE("AtomicFile finds out before writing that a file may not be replaced by anybody") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "out.json";
+  write_text(path, "old");
+  ::chmod(path.c_str(), 0444);
+  CHECK(os::check_writable(path));
+  const os::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  int flags = 0;
+  const auto set_flags = [&](int now) { return ::ioctl(file.get(), FS_IOC_SETFLAGS, &now) == 0; };
+  const bool can_be_immutable =
+      ::ioctl(file.get(), FS_IOC_GETFLAGS, &flags) == 0 && set_flags(flags | FS_IMMUTABLE_FL);
+  if (!can_be_immutable) {
+    WARN("skipped: needs root, and a file system with such flags");
+    return;
+  }
+  const auto refused = os::check_writable(path);
+  set_flags(flags);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::PermissionDenied);
 }
 
 TEST_CASE("AtomicFile tells a user that a directory is not writable") {

@@ -23,6 +23,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <string>
@@ -165,6 +167,16 @@ int exit_code_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? kSignalBase + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+// As shells do, which see no signal here, but the status; and as they do not of what the user or a
+// reader that left has ended.
+void tell_of_signal(int wait_status) {
+  if (!WIFSIGNALED(wait_status)) return;
+  const int signal = WTERMSIG(wait_status);
+  if (signal == SIGINT || signal == SIGPIPE) return;
+  complain(fmt::format("the command was ended by signal {} ({}{})", signal, ::strsignal(signal),
+                       WCOREDUMP(wait_status) ? ", core dumped" : ""));
+}
+
 int exec_failure(const std::string& command, int exec_errno) {
   if (exec_errno == ENOENT && command.find('/') != command.npos &&
       ::access(command.c_str(), F_OK) == 0) {
@@ -225,6 +237,7 @@ int record_launched(const RecordOptions& options, const SharedFiles& files,
   const bool is_written = leave_launched(options, *run, **outputs, *child, signals);
   const auto status = live.recorder.wait_for_end_of(*child);
   if (!status) complain(status.error().message);
+  if (status && !options.is_quiet) tell_of_signal(*status);
   if (!is_written || !status) return kOwnFailure;
   return exit_code_of(*status);
 }

@@ -140,6 +140,20 @@ TEST_CASE("A parent that ignored SIGCHLD does not take the command's status", "[
   CHECK(result.status() == 5);
 }
 
+TEST_CASE("What ended the launched command is said, as shells do", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const auto end_by = [&](const std::string& signal) {
+    const CommandResult result = run_sentry_prof(
+        {"record", "-o", directory.file("out.json"), "--", "sh", "-c", "kill -" + signal + " $$"});
+    INFO(result.standard_error);
+    const bool is_said = contains(result.standard_error, "the command was ended by signal");
+    return std::pair(result.status(), is_said);
+  };
+  CHECK(end_by("KILL") == std::pair(128 + SIGKILL, true));
+  CHECK(end_by("PIPE") == std::pair(128 + SIGPIPE, false));
+}
+
 TEST_CASE("SIGTERM goes on to the launched command, and all of it is written", "[signals]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

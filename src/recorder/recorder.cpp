@@ -41,6 +41,7 @@ constexpr uint64_t kSettled_ns = 10'000'000;
 // that it saw is gone, and each attempt a waste.
 constexpr uint64_t kLatestLiveRead_ns = 500'000'000;
 constexpr int kReapInterval_ms = 1000;
+constexpr uint64_t kUsualAttach_ns = 100'000'000;
 // Of processes that would have to be recorded on their own.
 constexpr size_t kMaxPidsShown = 10;
 
@@ -258,6 +259,7 @@ void Recorder::log_session(uint32_t main_pid) const {
 RunResult Recorder::record(Run& run, uint32_t main_pid) {
   RecordingOptions options;
   options.chunk_ns = options_.chunk_ns;
+  options.first_chunk_slack_ns = first_chunk_slack_ns(options_.chunk_ns);
   options.max_chunk_json_bytes = options_.max_chunk_json_bytes;
   options.frequency_hz = options_.frequency_hz;
   options.register_mask = sampler_.setup().register_mask;
@@ -326,10 +328,11 @@ void Recorder::follow_wall_clock(Recording& recording, uint64_t time_ns) {
 }
 
 StopReason Recorder::loop(Recording& recording, const Run& run) {
-  // From here on, where all threads are attached: of thousands that takes a while.
-  const uint64_t deadline_ns =
-      options_.duration_s ? os::monotonic_ns() + static_cast<uint64_t>(*options_.duration_s * 1e9)
-                          : UINT64_MAX;
+  // Attaching to thousands of threads takes a while; else the chunks begin when this does.
+  const uint64_t from_ns = std::max(begin_ns_, os::monotonic_ns() - kUsualAttach_ns);
+  const uint64_t deadline_ns = options_.duration_s
+                                   ? from_ns + static_cast<uint64_t>(*options_.duration_s * 1e9)
+                                   : UINT64_MAX;
   PollPace pace(begin_ns_);
   for (;;) {
     wait_for_events(run, deadline_ns, pace.interval_ns());

@@ -4,6 +4,7 @@
 #include "os/clock.h"
 #include "recorder/mapping_facts.h"
 #include "recorder/register_mapping.h"
+#include "sentry_prof/limits.h"
 
 #include <algorithm>
 #include <cstring>
@@ -38,6 +39,12 @@ RuntimeAddress stack_pointer(const unwind::Registers& registers) {
 
 }  // namespace
 
+uint64_t first_chunk_slack_ns(uint64_t chunk_ns) {
+  constexpr uint64_t kMaxSlack_ns = 20'000'000;
+  const uint64_t slack_ns = std::min(kMaxSlack_ns, chunk_ns / 10);
+  return chunk_ns + slack_ns <= limits::kV2MaxDuration_ns ? slack_ns : 0;
+}
+
 Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
                      target::ImageStore& images, ChunkFinisher& finisher, uint64_t begin_ns)
     : options_(std::move(options)),
@@ -55,7 +62,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       namer_(options_.session, options_.main_pid, options_.main_executable,
              options_.name_executable, processes, images),
       dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
-      chunk_end_ns_(begin_ns + options_.chunk_ns),
+      chunk_end_ns_(begin_ns + options_.chunk_ns + options_.first_chunk_slack_ns),
       idle_threshold_ns_(2 * kNsPerSecond / options_.frequency_hz),
       samples_until_size_check_(kSamplesPerSizeCheck) {}
 

@@ -28,8 +28,13 @@
 
 namespace sentry_prof::recorder {
 
+// A recording ends some ms behind the time that it was to last. So that one of some whole chunks
+// leaves no rest for another file, the first may be longer. 0 where Sentry would not take that.
+uint64_t first_chunk_slack_ns(uint64_t chunk_ns);
+
 struct RecordingOptions {
   uint64_t chunk_ns = 60'000'000'000;
+  uint64_t first_chunk_slack_ns = 0;  // by which the first chunk is longer
   uint64_t max_chunk_json_bytes = 0;  // a chunk is cut early before its JSON grows beyond this
   uint32_t frequency_hz = 101;
   uint64_t register_mask = 0;  // SamplerSetup::register_mask

@@ -76,6 +76,7 @@ class ReplayOpener final : public target::ImageOpener {
 RecordingOptions options_of(const RawSession& session, const Uuid& profiler_id) {
   RecordingOptions options;
   options.chunk_ns = session.chunk_ns;
+  options.first_chunk_slack_ns = first_chunk_slack_ns(session.chunk_ns);
   options.max_chunk_json_bytes = session.max_chunk_json_bytes;
   options.frequency_hz = session.frequency_hz;
   options.register_mask = session.setup.register_mask;

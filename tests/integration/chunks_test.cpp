@@ -64,6 +64,15 @@ TEST_CASE("V1: each file is a profile and a transaction of its own", "[chunks]")
   }
 }
 
+TEST_CASE("A recording of two whole chunks is two files, without a rest", "[chunks]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const Recording recording = record_well(
+      directory,
+      {.options = {"-d", "2", "--chunk-seconds", "1"}, .command = {target_path("spin"), "2.5"}});
+  CHECK(recording.profiles.size() == 2);
+}
+
 TEST_CASE("A directory as output: one file named after the program", "[output]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

@@ -127,6 +127,7 @@ struct RunFigures {
   uint64_t code_pages_not_read = 0;     // of code that no file holds: CodeInMemory
   uint64_t memory_reads_given_up = 0;   // of such code, and of deep stacks: ProcessMemoryReader
   uint64_t file_requests_given_up = 0;  // target::TargetFiles
+  uint64_t command_cpu_ns = 0;          // by the kernel's accounting; 0: not known, or no command
   bool target_is_stopped = false;       // all that was attached to, when the recording ended
   size_t threads = 0;                   // that were seen
   size_t processes = 0;

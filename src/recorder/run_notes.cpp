@@ -20,6 +20,8 @@ constexpr double kShort_ns = 20e6;
 constexpr double kFewPeriods = 3;
 // Regular expressions and foreign calls are compiled in many programs, and nobody names them.
 constexpr double kWorthTelling = 0.05;
+// Of the command's CPU time: the kernel's two accounts differ by less.
+constexpr double kUnseenShare = 0.2;
 // Of the stacks: what the best targets lack, deep ones included, is less.
 constexpr double kManyStacks = 0.1;
 
@@ -84,8 +86,22 @@ std::string single_samples(const RunFigures& figures) {
                                       : "Raise --frequency, or record longer chunks");
 }
 
+// By a program that takes itself from every profiler (perf_event_exec(), begin_new_exec() in the
+// kernel): its events end with the exec, and count nothing any more.
+std::string cpu_time_unseen(const RunFigures& figures) {
+  const auto used_ns = static_cast<double>(figures.command_cpu_ns);
+  const auto seen_ns = static_cast<double>(figures.target_cpu_ns());
+  if (used_ns - seen_ns < std::max(kShort_ns, kUnseenShare * used_ns)) return "";
+  return fmt::format(
+      "of {:.2f} s of CPU time that the command used only {:.2f} s were in the recorder's sight: "
+      "the kernel takes its events from a program that becomes setuid, or that its user may not "
+      "read, when it is executed. Record as root, or attach to it then (-p)",
+      used_ns / 1e9, seen_ns / 1e9);
+}
+
 std::string nothing_written(const RunFigures& figures) {
   if (samples_taken(figures) > 0) return single_samples(figures);
+  if (!cpu_time_unseen(figures).empty()) return "nothing was written";
   if (figures.target_is_stopped) {
     return "nothing was written: the target is stopped (by SIGSTOP, ^Z or a debugger) and used no "
            "CPU time";
@@ -276,10 +292,10 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     }
     return notes;
   }
-  for (auto note : {nothing_written, shortfall, dropped_by_sentry, lost_records, memory_not_read,
-                    files_not_read, code_not_read, stacks_end_early, clock_set, state_forgotten,
-                    nameless_python, nameless_jit_code, cut_symbol_tables, cut_jit_map, bad_jit_map,
-                    late_cpus}) {
+  for (auto note : {nothing_written, cpu_time_unseen, shortfall, dropped_by_sentry, lost_records,
+                    memory_not_read, files_not_read, code_not_read, stacks_end_early, clock_set,
+                    state_forgotten, nameless_python, nameless_jit_code, cut_symbol_tables,
+                    cut_jit_map, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

@@ -22,6 +22,9 @@ class LaunchedChild {
   int pid() const { return pid_; }
   const os::Fd& pidfd() const { return pidfd_; }
   bool has_ended() const { return os::is_readable(pidfd_.get()); }
+  // Of the command, once it has ended and before wait(), and of the children that it waited for;
+  // else 0.
+  uint64_t cpu_time_ns() const;
 
   // Lets the child exec. An exec that failed comes back as its errno (0: it runs now).
   Result<int> release();

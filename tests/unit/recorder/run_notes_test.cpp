@@ -230,6 +230,20 @@ TEST_CASE("Too little CPU time is the reason only where little was used") {
   CHECK(says(only_note_of(figures), "never in its own code"));
 }
 
+TEST_CASE("CPU time of a program that takes itself from profilers is told of") {
+  RunFigures figures = well_sampled(1);
+  figures.command_cpu_ns = 1'200'000'000;
+  CHECK(notes_of(figures).empty());
+  figures.command_cpu_ns = 1'400'000'000;
+  CHECK(says(only_note_of(figures), "of 1.40 s of CPU time that the command used only 1.00 s"));
+  figures.sampler.on_cpu_ns = 0;
+  figures.sampler.sample_records = 0;
+  const auto notes = notes_of(figures);
+  REQUIRE(notes.size() == 2);
+  CHECK(notes[0] == "nothing was written");
+  CHECK(says(notes[1], "setuid"));
+}
+
 TEST_CASE("Single samples of threads are told to be the reason if nothing else was written") {
   RunFigures figures = well_sampled(1);
   figures.chunks_too_small = 2;

@@ -26,6 +26,18 @@ bool has_ended(const LaunchedChild& child, int timeout_ms) {
 
 }  // namespace
 
+TEST_CASE("The CPU time of a command that has ended is known before its end is taken") {
+  auto child =
+      LaunchedChild::start({"/bin/sh", "-c", "(while [ $((i += 1)) -lt 100000 ]; do :; done)"});
+  REQUIRE(child);
+  CHECK(child->cpu_time_ns() == 0);
+  REQUIRE(child->release());
+  REQUIRE(has_ended(*child, 20'000));
+  CHECK(child->cpu_time_ns() > 10'000'000);
+  CHECK(child->wait().value() == 0);
+  CHECK(child->cpu_time_ns() == 0);
+}
+
 TEST_CASE("A launched command runs only once it is released") {
   const test::ScratchDirectory scratch;
   auto child = LaunchedChild::start({"/bin/sh", "-c", "echo ran > " + (scratch / "trace")});

@@ -134,10 +134,14 @@ Result<void> ChunkFiles::write_json(std::string_view json) {
   return {};
 }
 
-std::string ChunkFiles::left_by_earlier_run() const {
-  if (path_ == "-") return "";
-  std::string next = chunk_path(path_, static_cast<uint32_t>(written_.size()) + 1);
-  return ::access(next.c_str(), F_OK) == 0 ? next : "";
+std::vector<std::string> ChunkFiles::left_by_earlier_run() const {
+  std::vector<std::string> left;
+  for (auto number = static_cast<uint32_t>(written_.size()) + 1; path_ != "-"; ++number) {
+    std::string next = chunk_path(path_, number);
+    if (::access(next.c_str(), F_OK) != 0) break;
+    left.push_back(std::move(next));
+  }
+  return left;
 }
 
 }  // namespace sentry_prof::cli

@@ -40,8 +40,8 @@ class ChunkFiles final : public recorder::ChunkSink {
   // leaves no gap, and its number's file is never one that is there already.
   Result<void> write_json(std::string_view json);
   bool is_broken() const override { return is_stdout_closed_; }
-  // A file that looks like the next chunk of this recording but was there before; empty if none.
-  std::string left_by_earlier_run() const;
+  // Files that look like the next chunks of this recording but were there before, in order.
+  std::vector<std::string> left_by_earlier_run() const;
   // Paths of what was written, in order; the recording must be over.
   const std::vector<std::string>& written() const { return written_; }
   // Those in whose place another file was before.

@@ -29,6 +29,14 @@ std::string why_nothing(const recorder::RunFigures& figures) {
   return "nothing was written";
 }
 
+std::string note_of_left(const std::vector<std::string>& left) {
+  if (left.empty()) return "";
+  const std::string first = printable_utf8(left.front());
+  return left.size() == 1 ? first + " is of an earlier recording"
+                          : fmt::format("{} files are of an earlier recording: {} to {}",
+                                        left.size(), first, printable_utf8(left.back()));
+}
+
 // Who records one process twice has one file: the name is made of the process's.
 std::string note_of_replaced(const std::vector<std::string>& replacing) {
   if (replacing.empty()) return "";
@@ -47,10 +55,8 @@ bool report(const RecordOptions& options, const recorder::RunFigures& figures,
     print(recorder::summary_text(figures, files.written(), options.is_verbose));
     const std::string replaced = note_of_replaced(files.replacing());
     if (!replaced.empty()) print("  note      " + replaced + '\n');
-    const std::string left = writes_files(options) ? files.left_by_earlier_run() : "";
-    if (!left.empty()) {
-      print("  note      " + printable_utf8(left) + " is of an earlier recording\n");
-    }
+    const std::string left = writes_files(options) ? note_of_left(files.left_by_earlier_run()) : "";
+    if (!left.empty()) print("  note      " + left + '\n');
   } else if (figures.chunks_written == 0 && figures.write_errors.empty()) {
     complain(why_nothing(figures));
   }

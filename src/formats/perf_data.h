@@ -28,10 +28,11 @@ struct PerfDataSurvey {
 
 // What became of the records.
 struct PerfDataFigures {
-  // As of a sampler. Samples of other events are not among them; a rest of the file that cannot be
-  // read counts as one sample that could not be decoded.
+  // As of a sampler. Samples of other events and of idle CPUs are not among them; a rest of the
+  // file that cannot be read counts as one sample that could not be decoded.
   sampling::SamplerStats stats;
   uint64_t samples_of_other_events = 0;
+  uint64_t idle_samples = 0;                // of CPUs that had nothing to do (perf record -a)
   uint64_t kernel_mappings = 0;             // of the kernel, whose frames are not recorded
   uint64_t late_records = 0;                // see PerfRecordOrder
   std::map<std::string, uint64_t> skipped;  // records of types that say nothing of stacks, by name

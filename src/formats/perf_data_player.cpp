@@ -15,6 +15,7 @@ using sampling::RecordFate;
 
 // The pid of mappings of the kernel, which belong to no process.
 constexpr uint32_t kKernelPid = UINT32_MAX;
+constexpr uint32_t kIdlePid = 0;  // the idle tasks, of which each CPU has one
 
 // Of the kernel's types those that sampling::decode_record() makes events of.
 bool is_event_type(uint32_t type) {
@@ -117,6 +118,11 @@ class Player {
         header.type == PERF_RECORD_SAMPLE && event == PerfEventTable::kUnknown;
     if (is_of_nobody || is_damaged) decoded.event.body = sampling::UndecodableEvent{header.type};
     decoded.event.time_ns = last_time_ns_;
+    const auto* sample = std::get_if<sampling::SampleEvent>(&decoded.event.body);
+    if (sample != nullptr && sample->pid == kIdlePid) {
+      ++figures_.idle_samples;
+      return;
+    }
     counter_.count(header, decoded);
     counter_.count_fate(decoded, RecordFate::HandedOn);
     count_lost(header, event, decoded.event);

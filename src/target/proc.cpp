@@ -121,6 +121,9 @@ bool is_of_ended_process(const Error& error) {
 
 Result<void> check_is_profilable(int pid) {
   if (pid <= 0) return fail(ErrorCode::InvalidArgument, fmt::format("{} is no process id", pid));
+  if (pid == ::getpid()) {
+    return fail(ErrorCode::InvalidArgument, fmt::format("process {} is sentry-prof itself", pid));
+  }
   const auto stat = read_facts(pid, "stat", os::parse_stat);
   if (!stat) return tl::unexpected(stat.error());
   const auto status = read_facts(pid, "status", os::parse_status);

@@ -44,7 +44,20 @@ TEST_CASE("Files that were there before are replaced, and known") {
   }
   CHECK(files.written().size() == 3);
   CHECK(files.replacing() == std::vector<std::string>{scratch / "chunk.2.json"});
+  CHECK(files.left_by_earlier_run().empty());
   CHECK(test::read_text(scratch / "chunk.2.json").starts_with('{'));
+}
+
+TEST_CASE("Files of an earlier, longer recording are known") {
+  const test::ScratchDirectory scratch;
+  for (const char* name : {"chunk.2.json", "chunk.3.json", "chunk.5.json"}) {
+    test::write_text(scratch / name, "of an earlier recording");
+  }
+  ChunkFiles files(scratch / "chunk.json", SentryFormat::V2);
+  REQUIRE(files.write(testing::test_profile(), 1));
+  CHECK(files.left_by_earlier_run() ==
+        std::vector<std::string>{scratch / "chunk.2.json", scratch / "chunk.3.json"});
+  CHECK(ChunkFiles("-", SentryFormat::V2).left_by_earlier_run().empty());
 }
 
 TEST_CASE("A target's name makes a file's name, however long it is") {

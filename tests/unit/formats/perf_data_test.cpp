@@ -236,6 +236,18 @@ TEST_CASE("a pipe may tell of an event between any two records") {
   CHECK(played.survey.last_time_ns == 30'000);
 }
 
+TEST_CASE("samples of idle CPUs are left out, and no loss") {
+  const auto builder = PerfDataBuilder()
+                           .event(stack_attr(), {5})
+                           .record(stack_sample(5, 0, 100))
+                           .record(stack_sample(5, 3, 200))
+                           .record(stack_sample(5, 0, 300));
+  const Played played = play(builder.file());
+  CHECK(played.sink.sample_tids == Tids{3});
+  CHECK(played.figures.idle_samples == 2);
+  CHECK(played.figures.stats.sample_records == 1);
+}
+
 TEST_CASE("of several events the first with stacks counts") {
   perf_event_attr other = stack_attr();
   other.sample_type = kSampleType & ~uint64_t{PERF_SAMPLE_STACK_USER};

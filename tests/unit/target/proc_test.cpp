@@ -152,6 +152,7 @@ TEST_CASE("A pid that nobody has is told") {
   CHECK(os::list_threads(pid).error().code == ErrorCode::Gone);
   CHECK(check_is_profilable(0).error().code == ErrorCode::InvalidArgument);
   CHECK(check_is_profilable(-5).error().code == ErrorCode::InvalidArgument);
+  CHECK(check_is_profilable(::getpid()).error().code == ErrorCode::InvalidArgument);
 }
 
 TEST_CASE("A thread's id is told with the process that it belongs to") {

@@ -18,9 +18,9 @@
 
 namespace sentry_prof::recorder {
 
-// Pages are kept for a while, as samples come back to the same code: 4 MiB at the most. What they
-// held when the sample was taken is not known, so whoever reads them has to look at what they lead
-// to. Of the recording thread.
+// Pages are kept for a while, as samples come back to the same code: 16 MiB at the most, where a
+// process has so much of it (javac runs through 10). What they held when the sample was taken is
+// not known, so whoever reads them has to look at what they lead to. Of the recording thread.
 class CodeInMemory final : public unwind::CodeSource {
  public:
   // Compilers may put other code to the same place, without a record that tells of it, and do so
@@ -57,7 +57,7 @@ class CodeInMemory final : public unwind::CodeSource {
 
  private:
   static constexpr size_t kPage_bytes = 4096;
-  static constexpr size_t kPages = 1024;
+  static constexpr size_t kPages = 4096;
   // The kernel tells of a mapping anew, as a whole, whenever it grows (perf_event_mmap() of the
   // merged area), as compilers' do all the time: that says nothing of what is in it.
   struct PageId {

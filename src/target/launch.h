@@ -4,6 +4,7 @@
 #include "os/fd.h"
 #include "sentry_prof/result.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -158,7 +158,7 @@ TEST_CASE("forked processes with code at the same place do not push each other o
 
 TEST_CASE("a page that comes with another takes no place of one that is in use") {
   Memory memory;
-  constexpr uint64_t kCacheWhole_bytes = 4u << 20;
+  constexpr uint64_t kCacheWhole_bytes = 16u << 20;
   for (const uint64_t begin : {kPage, kPage + kCacheWhole_bytes}) {
     memory.pages[begin] = 1;
     memory.pages[begin + kPage_bytes] = 2;

@@ -19,7 +19,7 @@
 namespace sentry_prof::recorder {
 
 // Pages are kept for a while, as samples come back to the same code: 16 MiB at the most, where a
-// process has so much of it (javac runs through 10). What they held when the sample was taken is
+// process has so much of it (a run of javac makes 8). What they held when the sample was taken is
 // not known, so whoever reads them has to look at what they lead to. Of the recording thread.
 class CodeInMemory final : public unwind::CodeSource {
  public:

@@ -122,7 +122,10 @@ std::vector<std::string> notes_of(const PerfData& data, const PerfDataRun& run,
                                 figures.samples_of_other_events, data.sampled_event().name));
   }
   if (figures.idle_samples > 0) {
-    notes.push_back(fmt::format("{} samples of idle CPUs were left out", figures.idle_samples));
+    notes.push_back(
+        fmt::format("{} samples of idle CPUs, or of processes outside of perf's "
+                    "pid namespace, were left out",
+                    figures.idle_samples));
   }
   if (figures.late_records > 0) {
     notes.push_back(fmt::format("{} records were out of order", figures.late_records));

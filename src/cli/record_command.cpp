@@ -234,7 +234,9 @@ int record_launched(const RecordOptions& options, const SharedFiles& files,
   if (exec_errno != 0) return exec_failure(options.command.front(), exec_errno);
   if (!run) return not_recorded(run.error(), *child, (*outputs)->upload.get(), signals);
   files->end();
-  if (!options.no_children) run->figures.command_cpu_ns = child->cpu_time_ns();
+  if (run->reason == recorder::StopReason::TargetEnded && !options.no_children) {
+    run->figures.command_cpu_ns = child->cpu_time_ns();
+  }
   const bool is_written = leave_launched(options, *run, **outputs, *child, signals);
   const auto status = live.recorder.wait_for_end_of(*child);
   if (!status) complain(status.error().message);

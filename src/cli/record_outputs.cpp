@@ -7,6 +7,8 @@
 #include "target/process_files.h"
 
 #include <algorithm>
+#include <climits>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -95,6 +97,17 @@ Result<std::unique_ptr<RecordUpload>> start_upload(const RecordOptions& options,
   return RecordUpload::start(options, writes_files(options) && path != "-" ? path : "");
 }
 
+constexpr uint32_t kManyChunks = 9999;  // a week of them
+
+// Of a chunk that would find out when what was recorded before it is gone.
+Result<void> check_length(const std::string& path) {
+  if (base_name(path).size() <= NAME_MAX) return {};
+  return fail(ErrorCode::InvalidArgument,
+              fmt::format("cannot write {}: its name would be too long, if the recording comes to "
+                          "so many files. Choose a shorter name.",
+                          path));
+}
+
 tl::unexpected<OutputFailure> failed(OutputStage stage, Error error) {
   return tl::unexpected(OutputFailure{stage, std::move(error)});
 }
@@ -127,6 +140,7 @@ Result<void> check_outputs(const RecordOptions& options, const std::string& path
       if (auto ok = os::make_directory(options.output); !ok) return ok;
     }
     if (auto ok = os::check_writable(path); !ok) return ok;
+    if (auto ok = check_length(chunk_path(path, kManyChunks)); !ok) return ok;
     if (os::others_can_replace(path)) {
       complain("warning: other users may write to the directory of " + path);
     }

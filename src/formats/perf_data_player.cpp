@@ -15,7 +15,8 @@ using sampling::RecordFate;
 
 // The pid of mappings of the kernel, which belong to no process.
 constexpr uint32_t kKernelPid = UINT32_MAX;
-constexpr uint32_t kIdlePid = 0;  // the idle tasks, of which each CPU has one
+// The idle tasks, of which each CPU has one; and what perf's pid namespace does not know.
+constexpr uint32_t kIdlePid = 0;
 
 // Of the kernel's types those that sampling::decode_record() makes events of.
 bool is_event_type(uint32_t type) {

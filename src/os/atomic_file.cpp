@@ -103,11 +103,11 @@ bool is_protected_by_sticky_bit(int directory_fd, const struct stat& existing) {
   return self != 0 && self != existing.st_uid && self != directory.st_uid;
 }
 
-// Nobody may write to such a file, nor rename another one over it (FS_IMMUTABLE_FL,
-// FS_APPEND_FL). Of a file that only its mode protects access(2) says EACCES.
-bool is_immutable(int directory_fd, const char* name, const struct stat& existing) {
-  return S_ISREG(existing.st_mode) && ::faccessat(directory_fd, name, W_OK, AT_EACCESS) != 0 &&
-         errno == EPERM;
+// Nobody may rename another one over such a file.
+bool is_immutable(int directory_fd, const char* name) {
+  struct statx status {};
+  return ::statx(directory_fd, name, AT_SYMLINK_NOFOLLOW, 0, &status) == 0 &&
+         (status.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) != 0;
 }
 
 Result<void> check_replaceable(int directory_fd, const SplitPath& target, const std::string& path) {
@@ -117,7 +117,7 @@ Result<void> check_replaceable(int directory_fd, const SplitPath& target, const 
     if (errno == ENAMETOOLONG) return fail_to_write(errno, path, "its name");
     return {};
   }
-  if (is_immutable(directory_fd, name, existing)) {
+  if (is_immutable(directory_fd, name)) {
     return fail(ErrorCode::PermissionDenied,
                 fmt::format("cannot write {}: it may not be replaced (chattr +i or +a). Choose "
                             "another name.",

@@ -327,12 +327,15 @@ void Recorder::follow_wall_clock(Recording& recording, uint64_t time_ns) {
   if (options_.raw_log != nullptr) options_.raw_log->on_clock_step(time_ns, wall_clock_.anchor());
 }
 
+// From when the chunks begin on, but for attaching to thousands of threads, which takes a while.
+uint64_t Recorder::end_of(double duration_s) const {
+  const auto duration_ns = static_cast<uint64_t>(duration_s * 1e9);
+  const uint64_t attach_ns = std::min(kUsualAttach_ns, duration_ns / 10);
+  return std::max(begin_ns_, os::monotonic_ns() - attach_ns) + duration_ns;
+}
+
 StopReason Recorder::loop(Recording& recording, const Run& run) {
-  // Attaching to thousands of threads takes a while; else the chunks begin when this does.
-  const uint64_t from_ns = std::max(begin_ns_, os::monotonic_ns() - kUsualAttach_ns);
-  const uint64_t deadline_ns = options_.duration_s
-                                   ? from_ns + static_cast<uint64_t>(*options_.duration_s * 1e9)
-                                   : UINT64_MAX;
+  const uint64_t deadline_ns = options_.duration_s ? end_of(*options_.duration_s) : UINT64_MAX;
   PollPace pace(begin_ns_);
   for (;;) {
     wait_for_events(run, deadline_ns, pace.interval_ns());

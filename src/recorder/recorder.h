@@ -91,6 +91,7 @@ class Recorder {
   static Result<os::Fd> hold(int pid);
   RunResult record(Run& run, uint32_t main_pid);
   void follow_wall_clock(Recording& recording, uint64_t time_ns);
+  uint64_t end_of(double duration_s) const;
   StopReason loop(Recording& recording, const Run& run);
   void wait_for_events(const Run& run, uint64_t deadline_ns, uint64_t interval_ns) const;
   std::optional<StopReason> reason_to_stop(const Run& run, uint64_t deadline_ns);

@@ -19,8 +19,11 @@ unwind::ModuleMap images_only(const unwind::ModuleMap& modules) {
   return result;
 }
 
-// HotSpot's, whichever Java it came with.
-constexpr std::string_view kHotspotLibrary = "/libjvm.so";
+// HotSpot's library, whichever Java it came with. An upgrade may have replaced its file.
+bool is_hotspot(std::string_view path) {
+  if (path.ends_with(kDeletedSuffix)) path.remove_suffix(kDeletedSuffix.size());
+  return path.ends_with("/libjvm.so");
+}
 
 unwind::Module nothing_at(const unwind::Module& place) {
   return {place.begin, place.end, {}, unwind::kNoImage, nullptr};
@@ -150,7 +153,7 @@ void ProcessTable::on_map(uint64_t time_ns, const MappingFacts& mapping) {
 void ProcessTable::insert(Process& process, const MappingFacts& mapping) {
   const size_t before = process.modules.modules().size();
   const unwind::Module module = images_.module_for(mapping);
-  if (mapping.path.ends_with(kHotspotLibrary)) process.modules.set_has_hotspot();
+  if (is_hotspot(mapping.path)) process.modules.set_has_hotspot();
   if (!is_device_path(mapping.path)) note_possible_code(process, module);
   process.modules.insert(module);
   kept_modules_ += process.modules.modules().size() - before;

@@ -167,7 +167,10 @@ class BeginningSearch {
       const auto beginning = beginning_at(std::span(bytes).subspan(i));
       const int64_t offset = static_cast<int64_t>(kBehind) - static_cast<int64_t>(i);
       if (beginning && offset < static_cast<int64_t>(beginning->size_bytes)) {
+        const bool is_fp_set =
+            offset >= static_cast<int64_t>(beginning->push_end + kSetFramePointer_bytes);
         return {.kind = Kind::Edge,
+                .keeps_frame_pointer = beginning->keeps_frame_pointer && is_fp_set,
                 .rule = rule_inside(*beginning, offset),
                 .begin = {pc_.value - kBehind + i}};
       }
@@ -255,7 +258,10 @@ Prologue find_prologue(const CodeSource& code, LinkAddress code_begin, LinkAddre
   if (!pc_is_exact || before.kind != Kind::Frame) return before;
   const CompactRule at_end = rule_from_near_return(code, pc, work);
   if (at_end.kind != CompactKind::CodeFromSp) return before;
-  return {.kind = Kind::Edge, .rule = at_end, .begin = before.begin};
+  return {.kind = Kind::Edge,
+          .keeps_frame_pointer = before.keeps_frame_pointer,
+          .rule = at_end,
+          .begin = before.begin};
 }
 
 }  // namespace sentry_prof::unwind

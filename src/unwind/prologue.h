@@ -21,9 +21,10 @@ struct Prologue {
     Frame,             // where it has its frame
   };
   Kind kind = Kind::Unread;
-  bool keeps_frame_pointer = false;  // of a Frame: -XX:+PreserveFramePointer, native methods
-  CompactRule rule;                  // CodeFromSp, of the last two
-  LinkAddress begin;                 // of the last three: it began here, or is about to
+  // Of the last two, if it was set already: -XX:+PreserveFramePointer, native methods.
+  bool keeps_frame_pointer = false;
+  CompactRule rule;   // CodeFromSp, of the last two
+  LinkAddress begin;  // of the last three: it began here, or is about to
 };
 
 // Of the code at `pc`, which is an instruction's first byte. If `pc_is_exact`, no return address,

@@ -1,6 +1,9 @@
 // Frames whose row fits no compact rule: signal frames, expressions, registers other than the usual
 // ones.
+#include "unwind/dwarf_expression.h"
 #include "unwind/walker.h"
+
+#include <optional>
 
 namespace sentry_prof::unwind {
 namespace {
@@ -46,23 +49,24 @@ Step Walker::step_over(const Row& row) {
   const RowResult result =
       apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);
   if (!spend(result.work)) return ends(WalkEnd::Unsupported);
-  if (result.outcome == RowOutcome::UnknownRegister && has_saved_record(row)) {
+  if (result.outcome == RowOutcome::UnknownRegister && has_frame_record_of(row)) {
     return step_by_frame_pointer();
   }
   if (result.outcome != RowOutcome::Stepped) return ends_with(result);
   return take_registers(result.caller, row.is_signal_frame);
 }
 
-// Whether the frame pointer leads on where the CFA needs a register that no walk knows: that of the
-// vector length, in frames that keep SVE's vectors (AADWARF64, section 4.1, VG). A function that
-// has called since has set its own up, if it keeps any (AAPCS64, section 6.4.6).
-bool Walker::has_saved_record(const Row& row) const {
-  const auto is_saved = [&row](unsigned reg) {
-    const RuleKind kind = row.rules[reg].kind;
-    return kind == RuleKind::AtCfaOffset || kind == RuleKind::AtExpression;
-  };
-  return arch_ == Arch::Aarch64 && mode_ == Mode::Full && !cursor_.pc_is_exact &&
-         is_saved(names_.frame_pointer) && is_saved(names_.link_register);
+// Whether the frame pointer is this function's own, where the CFA needs a register that no walk
+// knows: that of the vector length, in frames that keep SVE's vectors (AADWARF64, section 4.1, VG).
+// Compilers say by the stack pointer alone then where the function has saved its caller's.
+bool Walker::has_frame_record_of(const Row& row) const {
+  const RegisterRule& rule = row.rules[names_.frame_pointer];
+  const bool may_have = arch_ == Arch::Aarch64 && mode_ == Mode::Full && !cursor_.pc_is_exact &&
+                        cursor_.fp_is_known && rule.kind == RuleKind::AtExpression;
+  if (!may_have) return false;
+  const ExpressionResult place =
+      evaluate_expression(rule.expression, registers_, stack_, std::nullopt);
+  return place.status == ExpressionStatus::Ok && place.value == cursor_.fp;
 }
 
 // In the fast walk nothing but the cursor is known, except of the leaf and of what a signal

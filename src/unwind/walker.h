@@ -408,7 +408,7 @@ class Walker {
   [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc);
   Step step_without_row(RowStatus status, LinkAddress pc, Row& row);
   Step step_over(const Row& row);
-  bool has_saved_record(const Row& row) const;
+  bool has_frame_record_of(const Row& row) const;
   void put_cursor_into_registers();
   Step ends_with(const RowResult& result);
   Step take_registers(const Registers& caller, bool is_over_signal_frame);

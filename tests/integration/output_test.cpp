@@ -10,6 +10,16 @@
 
 using namespace sentry_prof::testing;
 
+TEST_CASE("A name that only the first file of a recording could have is refused", "[output]") {
+  const TemporaryDirectory directory;
+  const std::string name = std::string(250, 'n') + ".json";
+  const CommandResult result =
+      run_sentry_prof({"record", "-o", directory.file(name), "--", "touch", directory.file("ran")});
+  CHECK(result.status() == 125);
+  CHECK(contains(result.standard_error, "Choose a shorter name"));
+  CHECK_FALSE(std::filesystem::exists(directory.file("ran")));
+}
+
 TEST_CASE("An output directory that does not exist is told before anything runs", "[output]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

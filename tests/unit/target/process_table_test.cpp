@@ -125,7 +125,8 @@ TEST_CASE("HotSpot is in a process that has mapped its library, and in those tha
   library.path = "/usr/lib/jvm/java-17/lib/server/not-libjvm.so";
   table.processes.on_map(kLater_ns, library);
   CHECK_FALSE(has_hotspot(100));
-  library.path = "/usr/lib/jvm/java-17/lib/server/libjvm.so";
+  library.path = GENERATE(as<std::string>(), "/usr/lib/jvm/java-17/lib/server/libjvm.so",
+                          "/usr/lib/jvm/java-17/lib/server/libjvm.so (deleted)");
   table.processes.on_map(kLater_ns, library);
   CHECK(has_hotspot(100));
   table.processes.on_fork(200, 200, 100, 100, kLater_ns);

@@ -83,7 +83,12 @@ TEST_CASE("a function that keeps its frame pointer as well is left by its prolog
   CHECK(f.at(8) == framed(2));
   CHECK(f.at(11) == framed(2));
   CHECK(f.at(15) == framed(10));
+  CHECK_FALSE(f.find(8).keeps_frame_pointer);
+  CHECK(f.find(11).keeps_frame_pointer);
   CHECK(f.find(15).keeps_frame_pointer);
+  f.code.put(kVerifiedEntry + 1000, {0x48, 0x83, 0xc4, 0x40, 0x5d, 0xc3});  // add, pop, ret
+  CHECK(f.find(1000).kind == Kind::Edge);
+  CHECK(f.find(1000).keeps_frame_pointer);
 }
 
 TEST_CASE("a function that is not to be entered any more begins with a jump") {

@@ -116,9 +116,11 @@ TEST_CASE("a frame in units of the vector length is left by its frame record, if
                                      FrameOrigin::Cfi});
   // A leaf may not have it yet.
   CHECK(end_of(w.walk(0x5050, 0x3050, 0x7000, stack)) == "unknown_register");
-  row.rules[kLr] = {};
-  w.cfi.add(0x6000, 0x6100, row);
-  CHECK(end_of(w.walk(0x1010, 0x6050, 0x7000, stack)) == "unknown_register");
+  // Nor has a function that was built to keep none: then it is that of a caller farther out.
+  const FakeStack of_others(0x7000, {0x7020, 0x3050, 0, 0, /*0x7020*/ 0, 0x4050});
+  const Walk other = w.walk(0x1010, 0x5050, 0x7020, of_others);
+  CHECK(end_of(other) == "unknown_register");
+  CHECK(pcs(other) == Pcs{0x1010, 0x5050});
 }
 
 TEST_CASE("a link register of zero ends the walk: nobody called") {

@@ -27,12 +27,11 @@ using sentry::ProfileFacts;
 void judge_meaning(const ProfileFacts& facts, std::string_view text, ProblemList& problems,
                    ProfileSummary& summary) {
   if (!facts.is_whole) return;
-  const bool has_stacks = facts.stacks_are_typed && facts.frames_are_typed;
-  if (facts.samples_are_typed && has_stacks) {
+  if (facts.samples_are_typed && facts.stacks_are_typed) {
     sentry::judge_samples(facts, text, problems, summary);
     sentry::judge_threads(facts, text, problems, summary);
   }
-  if (has_stacks) sentry::judge_stacks(facts, text, problems, summary);
+  sentry::judge_stacks(facts, text, problems, summary);
   sentry::judge_images(facts, text, problems, summary);
 }
 

@@ -219,6 +219,16 @@ TEST_CASE(
   CHECK(find_problem(digits, "sample-stack-id")->message.size() < 300);
 }
 
+TEST_CASE("A frame's field of a wrong type does not hide what is wrong with the samples") {
+  std::string text = read_test_file("validate/v2.json");
+  text = with_first_replaced(text, "\"stack_id\": 1", "\"stack_id\": 99999");
+  REQUIRE(find_problem(validate(text), "sample-stack-dropped") != nullptr);
+  text = with_first_replaced(text, "\"frames\": [", "\"frames\": [{\"lineno\": \"x\"},");
+  const ValidationReport report = validate(text);
+  CHECK(find_problem(report, "frame-line") != nullptr);
+  CHECK(find_problem(report, "sample-stack-dropped") != nullptr);
+}
+
 TEST_CASE("Empty frames by the thousand are counted, and a stack may refer to any of them") {
   std::string frames = "[";
   for (int i = 0; i < 9999; ++i) frames += "{},";

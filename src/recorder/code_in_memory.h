@@ -52,6 +52,8 @@ class CodeInMemory final : public unwind::CodeSource {
   // How often one was asked for that could not be read, or was one too many in a second.
   uint64_t pages_not_read() const { return pages_not_read_; }
 
+  uint64_t address_space() const override { return pid_; }
+
   // By runtime address.
   [[nodiscard]] bool read_code(LinkAddress begin, std::span<std::byte> out) const override;
 

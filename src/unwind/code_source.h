@@ -25,6 +25,9 @@ class CodeSource {
   // Fills `out` with the code from `begin` on; without an image that is a runtime address. False if
   // any byte of it is no code, or cannot be read. May read a file: who asks remembers the answer.
   [[nodiscard]] virtual bool read_code(LinkAddress begin, std::span<std::byte> out) const = 0;
+  // Of code without an image: what is known of an address in one space says nothing of the others.
+  // Below 2^22, as pids are.
+  virtual uint64_t address_space() const { return 0; }
   // Where the program begins (ELF e_entry); zero: it is no program, or that is not known.
   virtual LinkAddress entry_point() const { return {}; }
 };

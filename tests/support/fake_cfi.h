@@ -79,10 +79,12 @@ class FakeCode final : public unwind::CodeSource {
   }
 
   LinkAddress entry_point() const override { return entry; }
+  uint64_t address_space() const override { return space; }
 
   int reads() const { return reads_; }
 
   LinkAddress entry;
+  uint64_t space = 0;
 
  private:
   std::map<uint64_t, std::byte> bytes_;

@@ -318,6 +318,23 @@ TEST_CASE("where the work is used up, compiled code is not left by the frame poi
   CHECK(walk.frames_walked() < kFunctions);
 }
 
+TEST_CASE("that code has no such beginning says nothing of another process's at that place") {
+  CompiledCodeWorld w;
+  w.memory.put_call(kOuterMethodPc, kOuterMethod);         // not to a stub
+  w.memory.put(kInnerMethodPc, {0x75, 0x00, 0xff, 0xe0});  // jmp *%rax
+  w.memory.put(kInnerMethod, std::vector<int>(12, 0x90));
+  std::vector<uint64_t> words;
+  push_frame(words, kOuterMethodPc);
+  for (w.memory.space = 1; w.memory.space < 3; ++w.memory.space) {
+    for (int i = 0; i < 5; ++i) CHECK(pcs(w.walk(words, 42)) == Pcs{kInnerMethodPc});
+  }
+  w.memory.put(kInnerMethod, {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
+                              0x48, 0x83, 0xec, 0x20});
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kInnerMethodPc, kOuterMethodPc});
+  w.memory.space = 1;
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kInnerMethodPc});
+}
+
 TEST_CASE("code that has no such beginning is searched more and more seldom") {
   CompiledCodeWorld w;
   const std::vector<uint64_t> words{77, at(kCallerOfMethodsPc)};

@@ -15,7 +15,7 @@ using Code = std::initializer_list<int>;
 using Kind = Prologue::Kind;
 
 constexpr uint64_t kVerifiedEntry = 0x40000;
-constexpr uint64_t kEnd = kVerifiedEntry + kPrologueReach_bytes + 0x200;
+constexpr uint64_t kPrologueCodeEnd = kVerifiedEntry + kPrologueReach_bytes + 0x200;
 
 const Code kBanging{0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff,  // 0: mov %eax,-0x14000(%rsp)
                     0x55,                                      // 7: push %rbp
@@ -25,7 +25,7 @@ const Code kStoring{0x48, 0x81, 0xec, 0x18, 0x00, 0x00, 0x00,  // 0: sub $0x18,%
 // Before it, nothing but nop.
 struct CompiledFunction {
   explicit CompiledFunction(Code prologue) {
-    for (uint64_t at = 0x1000; at < kEnd; ++at) code.put(at, {0x90});
+    for (uint64_t at = 0x1000; at < kPrologueCodeEnd; ++at) code.put(at, {0x90});
     code.put(kVerifiedEntry, prologue);
   }
 

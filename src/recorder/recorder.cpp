@@ -41,7 +41,7 @@ constexpr uint64_t kSettled_ns = 10'000'000;
 // that it saw is gone, and each attempt a waste.
 constexpr uint64_t kLatestLiveRead_ns = 500'000'000;
 constexpr int kReapInterval_ms = 1000;
-constexpr uint64_t kUsualAttach_ns = 100'000'000;
+constexpr uint64_t kUsualAttach_ns = 100'000'000;  // to 5,000 threads: 170 ms
 // Of processes that would have to be recorded on their own.
 constexpr size_t kMaxPidsShown = 10;
 

@@ -5,6 +5,7 @@
 
 #include "unwind/code_facts.h"
 #include "unwind/compact_rule.h"
+#include "unwind/cursor.h"
 #include "unwind/full_row.h"
 #include "unwind/kept_frames.h"
 #include "unwind/rule_from_code.h"
@@ -50,23 +51,6 @@ enum class Step : uint8_t { Continues, Ends };
 
 // Fast keeps pc, sp and fp only; Full keeps all registers, at the price of a whole row each frame.
 enum class Mode : uint8_t { Fast, Full };
-
-// The frame at which the walk stands.
-struct Cursor {
-  uint64_t pc = 0;
-  uint64_t sp = 0;
-  uint64_t fp = 0;
-  bool fp_is_known = false;
-  // False behind a frame pointer of aarch64: `sp` is then no more than a lower bound.
-  bool sp_is_known = true;
-  // The leaf, or interrupted by a signal: the pc is the next instruction, not a return address.
-  bool pc_is_exact = false;
-  bool is_leaf = false;
-  FrameOrigin origin = FrameOrigin::Leaf;
-
-  // A call may be a function's last instruction; then the return address belongs to the next one.
-  uint64_t lookup_pc() const { return pc_is_exact ? pc : pc - 1; }
-};
 
 // One walk. Refers to all that it is given.
 class Walker {

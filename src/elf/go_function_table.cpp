@@ -2,6 +2,7 @@
 
 #include "base/byte_reader.h"
 #include "base/checked.h"
+#include "elf/go_places.h"
 #include "elf/signal_return.h"
 #include "unwind/code_source.h"
 
@@ -20,7 +21,6 @@ using unwind::RowStatus;
 using unwind::RuleKind;
 
 constexpr size_t kHeader_bytes = 72;  // pcHeader with pointers of eight bytes
-constexpr uint32_t kGo118 = 0xfffffff0, kGo120 = 0xfffffff1;
 
 // Go 1.24's own compiler has 16,280.
 constexpr uint64_t kMaxFunctions = 1u << 22;
@@ -110,12 +110,13 @@ Result<std::unique_ptr<GoFunctionTable>> GoFunctionTable::open(const ByteSource&
                                                                uint64_t max_bytes) {
   const bool is_of_machine =
       layout.machine == EM_X86_64 && layout.is_64_bit && layout.order == std::endian::little;
-  if (!is_of_machine || !layout.go_functions) {
-    return fail(ErrorCode::NotFound, "no table of Go's functions");
-  }
-  std::unique_ptr<GoFunctionTable> table(new GoFunctionTable(file, layout));
+  const auto section = is_of_machine ? find_go_functions(file, layout) : std::nullopt;
+  if (!section) return fail(ErrorCode::NotFound, "no table of Go's functions");
+  std::unique_ptr<GoFunctionTable> table(new GoFunctionTable(file, layout, *section));
   if (auto ok = table->read_header(); !ok) return tl::unexpected(std::move(ok.error()));
   if (auto ok = table->read_functions(max_bytes); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = table->find_text(); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = table->check_functions(); !ok) return tl::unexpected(std::move(ok.error()));
   return table;
 }
 
@@ -129,10 +130,10 @@ Result<void> GoFunctionTable::read_header() {
   in.skip(2);
   const uint8_t quantum = in.u8();
   const uint8_t pointer_bytes = in.u8();
-  if ((magic != kGo118 && magic != kGo120) || quantum != 1 || pointer_bytes != 8) {
+  if ((magic != kGo118Magic && magic != kGo120Magic) || quantum != 1 || pointer_bytes != 8) {
     return fail(ErrorCode::Unsupported, "a table of Go's functions of another version");
   }
-  has_start_line_ = magic == kGo120;
+  has_start_line_ = magic == kGo120Magic;
   function_count_ = in.u64();
   in.skip(8);  // files
   text_ = in.u64();
@@ -140,8 +141,6 @@ Result<void> GoFunctionTable::read_header() {
   in.skip(16);  // compilation units, names of files
   pc_values_ = in.u64();
   records_ = in.u64();
-  // Position-independent programs of a linker that is not Go's, and Go 1.26, leave it out.
-  if (text_ == 0) return fail(ErrorCode::Unsupported, "a table of Go's functions without places");
   if (std::max({names_, pc_values_, records_}) > section_.size_bytes) {
     return fail(ErrorCode::Malformed, "the table of Go's functions has parts outside of itself");
   }
@@ -166,7 +165,23 @@ Result<void> GoFunctionTable::read_functions(uint64_t max_bytes) {
     return fail(ErrorCode::Io, "the table of Go's functions cannot be read");
   }
   keeps_.resize(functions_.size());
-  return check_functions();
+  return {};
+}
+
+// Only position-independent programs of LLVM's linker have nothing in the header's place before
+// Go 1.26.
+Result<void> GoFunctionTable::find_text() {
+  if (text_ == 0 && !layout_.go_module) text_ = go_text_of_loader(file_, layout_, section_);
+  if (text_ != 0) return {};
+  const auto text = read_go_text(file_, layout_);
+  if (!text) return tl::unexpected(text.error());
+  // Go's runtime does not start if this does not hold (moduledataverify1).
+  if (text->begin == 0 || text->min_pc - text->begin != functions_.front().begin ||
+      text->max_pc - text->begin != functions_.back().begin) {
+    return fail(ErrorCode::Unsupported, "a table of Go's functions that are elsewhere");
+  }
+  text_ = text->begin;
+  return {};
 }
 
 Result<void> GoFunctionTable::check_functions() const {

@@ -1,8 +1,7 @@
 // What Go's runtime knows of a program's functions: how far each instruction has moved the stack
 // pointer, and whose callers do not lie above them. It is in every Go program, stripped or not.
-// Source: Go 1.18 to 1.24, src/runtime/symtab.go (pcHeader, functab, pcvalue),
-// src/runtime/runtime2.go
-// (_func) and src/internal/abi/symtab.go (FuncFlag).
+// Source: Go 1.18 to 1.27, src/runtime/symtab.go (pcHeader, moduledata, functab, pcvalue),
+// src/runtime/runtime2.go (_func) and src/internal/abi/symtab.go (FuncFlag).
 #pragma once
 
 #include "base/address.h"
@@ -24,7 +23,7 @@ namespace sentry_prof::elf {
 // thread at a time may ask.
 class GoFunctionTable final : public unwind::CfiSource {
  public:
-  // Of an x86-64 image that has one (Layout::go_functions), of which no more than `max_bytes` are
+  // Of an x86-64 image that has one (find_go_functions()), of which no more than `max_bytes` are
   // kept. `file` and `layout`, which are the image's, must outlive the table. NotFound: it has
   // none, or of another machine. Unsupported: of another version of Go. Malformed, Io,
   // LimitExceeded.
@@ -71,11 +70,12 @@ class GoFunctionTable final : public unwind::CfiSource {
     int64_t bytes = 0;
   };
 
-  GoFunctionTable(const ByteSource& file, const Layout& layout)
-      : file_(file), layout_(layout), section_(*layout.go_functions) {}
+  GoFunctionTable(const ByteSource& file, const Layout& layout, const Section& section)
+      : file_(file), layout_(layout), section_(section) {}
 
   Result<void> read_header();
   Result<void> read_functions(uint64_t max_bytes);
+  Result<void> find_text();
   Result<void> check_functions() const;
   Keeps read_keeps(const Place& place) const;
   std::optional<Place> find(LinkAddress pc) const;

@@ -67,6 +67,10 @@ struct Layout {
       debug_frame;  // eh_frame_hdr also from PT_GNU_EH_FRAME
   std::optional<PackedSection> packed_debug_frame;
   std::optional<Section> go_functions;   // .gopclntab: what Go's runtime knows of its functions
+  std::optional<Section> go_module;      // .go.module: where Go's code and data are, from 1.26 on
+  std::optional<Section> go_build_info;  // .go.buildinfo: the file is of Go
+  std::optional<Section> data_rel_ro;
+  std::optional<Section> rela_dyn;
   std::optional<Section> gnu_debugdata;  // an ELF file in xz with what was stripped: MiniDebugInfo
   std::optional<SymbolSection> symtab, dynsym;
   std::optional<Section> dynamic;  // PT_DYNAMIC

@@ -122,6 +122,8 @@ class Scan {
         return take_symbols(section, layout_.dynsym);
       case SHT_NOTE:
         return take_note(section);
+      case SHT_RELA:
+        return take_relocations(section);
       case SHT_PROGBITS:
       case SHT_X86_64_UNWIND:
         return take_named(section);
@@ -139,6 +141,9 @@ class Scan {
     if (name == ".gopclntab" || name == ".data.rel.ro.gopclntab") {
       return take_first(section, layout_.go_functions);
     }
+    if (name == ".go.buildinfo") return take_first(section, layout_.go_build_info);
+    if (name == ".data.rel.ro") return take_first(section, layout_.data_rel_ro);
+    if (name == ".go.module") return take_first(section, layout_.go_module);
     if (name == ".gnu_debugdata") return take_first(section, layout_.gnu_debugdata);
     if (name == ".eh_frame_hdr") return take_first(section, layout_.eh_frame_hdr);
   }
@@ -147,6 +152,10 @@ class Scan {
   void take_text(const SectionHeader& section) {
     if (!text_was_seen_) layout_.text = within_file(section);
     text_was_seen_ = true;
+  }
+
+  void take_relocations(const SectionHeader& section) {
+    if (names_.at(section.name) == ".rela.dyn") take_first(section, layout_.rela_dyn);
   }
 
   void take_first(const SectionHeader& section, std::optional<Section>& place) const {

@@ -1,10 +1,11 @@
-// A .gopclntab made by hand: functions one behind the other, as Go 1.18 to 1.24 write them.
+// A .gopclntab made by hand: functions one behind the other, as Go 1.18 to 1.27 write them.
 #pragma once
 
 #include "support/elf_builder.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ struct GoTableOptions {
   uint8_t quantum = 1;
   uint8_t pointer_bytes = 8;
   uint64_t text = 0x1000;
+  uint32_t first = 0;  // where the first function begins, from `text`
 };
 
 inline void write_varint(ByteWriter& out, uint32_t value) {
@@ -49,7 +51,7 @@ inline std::vector<std::byte> go_table(const std::vector<GoFunction>& functions,
   constexpr uint64_t kHeader_bytes = 72;
   ByteWriter names, values, index, records;
   const size_t index_bytes = functions.size() * 8 + 4;
-  uint32_t begin = 0;
+  uint32_t begin = options.first;
   values.u8(0);  // an offset of zero is no table
   for (const GoFunction& function : functions) {
     index.u32(begin).u32(index_bytes + records.size());
@@ -80,16 +82,52 @@ inline std::vector<std::byte> go_table(const std::vector<GoFunction>& functions,
       .bytes();
 }
 
+// The moduledata of a program whose functions lie between `min_pc` and `max_pc`.
+inline std::vector<std::byte> go_module(uint64_t text, uint64_t min_pc, uint64_t max_pc) {
+  ByteWriter module;
+  for (int i = 0; i < 20; ++i) module.u64(0x1111);
+  return module.u64(min_pc).u64(max_pc).u64(text).u64(0).bytes();
+}
+
+// Where such a table is, if not in .gopclntab alone.
+struct GoImageOptions {
+  ElfKind kind = {};
+  std::vector<std::byte> module = {};  // .go.module
+  // In .data.rel.ro, behind so many bytes of which nothing looks like a table.
+  std::optional<size_t> bytes_before = {};
+  bool has_build_info = true;
+  std::vector<std::pair<uint64_t, uint64_t>> relocations = {};  // relative: where and what
+};
+
 // An image with such a table and, at 0x1000, `code`.
 inline std::vector<std::byte> go_image(std::vector<std::byte> table,
-                                       std::vector<std::byte> code = {}, ElfKind kind = {}) {
+                                       std::vector<std::byte> code = {},
+                                       const GoImageOptions& options = {}) {
   code.resize(0x1000);
-  ElfBuilder elf(kind);
+  ElfBuilder elf(options.kind);
   elf.section({.name = ".text",
                .flags = SHF_ALLOC | SHF_EXECINSTR,
                .address = 0x1000,
                .contents = std::move(code)});
-  elf.section({.name = ".gopclntab", .address = 0x4000, .contents = std::move(table)});
+  if (options.has_build_info) {
+    elf.section({.name = ".go.buildinfo", .contents = std::vector<std::byte>(32)});
+  }
+  if (options.bytes_before) {
+    table.insert(table.begin(), *options.bytes_before, std::byte{0x11});
+    elf.section({.name = ".data.rel.ro", .address = 0x4000, .contents = std::move(table)});
+  } else {
+    elf.section({.name = ".gopclntab", .address = 0x4000, .contents = std::move(table)});
+  }
+  if (!options.module.empty()) {
+    elf.section({.name = ".go.module", .address = 0x8000, .contents = options.module});
+  }
+  if (!options.relocations.empty()) {
+    ByteWriter relocations;
+    for (const auto& [place, addend] : options.relocations) {
+      relocations.u64(place).u64(R_X86_64_RELATIVE).u64(addend);
+    }
+    elf.section({.name = ".rela.dyn", .type = SHT_RELA, .contents = relocations.bytes()});
+  }
   elf.segment({.type = PT_LOAD, .flags = PF_R | PF_X, .of_section = ".text"});
   return elf.build();
 }

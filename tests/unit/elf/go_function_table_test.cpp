@@ -178,13 +178,74 @@ TEST_CASE("the call of rt_sigreturn leads to what the signal interrupted", "[go]
 
 TEST_CASE("images without such a table, and tables of other versions, are told apart", "[go]") {
   CHECK(Image(ElfBuilder().build()).error() == ErrorCode::NotFound);
-  CHECK(Image(go_image(go_table(kProgram), {}, {.machine = EM_AARCH64})).error() ==
+  CHECK(Image(go_image(go_table(kProgram), {}, {.kind = {.machine = EM_AARCH64}})).error() ==
         ErrorCode::NotFound);
   CHECK(Image(kProgram, {.magic = 0xfffffffa}).error() == ErrorCode::Unsupported);
   CHECK(Image(kProgram, {.quantum = 4}).error() == ErrorCode::Unsupported);
   CHECK(Image(kProgram, {.pointer_bytes = 4}).error() == ErrorCode::Unsupported);
   CHECK(Image(kProgram, {.text = 0}).error() == ErrorCode::Unsupported);
   CHECK(Image(kProgram, {.text = UINT64_MAX - 0x100}).error() == ErrorCode::Malformed);
+}
+
+TEST_CASE("since Go 1.26 another section says where the code begins", "[go]") {
+  const auto table = go_table(kProgram, {.magic = 0xfffffff1, .text = 0});
+  const auto image_of = [&](std::vector<std::byte> module) {
+    return Image(go_image(table, {}, {.module = std::move(module)}));
+  };
+  Image image = image_of(go_module(0x1000, 0x1000, kEnd));
+  REQUIRE(image.at(0x1003) == RowStatus::Found);
+  CHECK(image.row.begin.value == 0x1000);
+  CHECK(image.at(kGoexit) == RowStatus::Root);
+  CHECK(image.open().value()->name_at({kMain}, 100) == "main.main");
+  // The first function need not be the first code: C code of another linker may lie before it.
+  const auto behind = go_table({{"main.main", 0x20, 0, {{0x20, 0}}}}, {.text = 0, .first = 0x100});
+  Image later(go_image(behind, {}, {.module = go_module(0x1000, 0x1100, 0x1120)}));
+  CHECK(later.at(0x1100) == RowStatus::Found);
+  CHECK(later.at(0x1000) == RowStatus::NoCfi);
+
+  CHECK(image_of({}).error() == ErrorCode::Unsupported);
+  CHECK(image_of(std::vector<std::byte>(183)).error() == ErrorCode::Unsupported);
+  CHECK(image_of(go_module(0, 0, 0)).error() == ErrorCode::Unsupported);
+  CHECK(image_of(go_module(0x1000, 0x1001, kEnd)).error() == ErrorCode::Unsupported);
+  CHECK(image_of(go_module(0x1000, 0x1000, kEnd + 1)).error() == ErrorCode::Unsupported);
+  CHECK(image_of(go_module(UINT64_MAX, UINT64_MAX, UINT64_MAX + (kEnd - 0x1000))).error() ==
+        ErrorCode::Malformed);
+}
+
+TEST_CASE("LLVM's linker leaves where the code begins to the loader", "[go]") {
+  const auto table = go_table(kProgram, {.text = 0});
+  constexpr uint64_t kHeaderText = 0x4018, kModuleText = 0x8000 + 160;
+  Image older(go_image(table, {}, {.relocations = {{0x4000, 7}, {kHeaderText, 0x1000}}}));
+  CHECK(older.at(0x1003) == RowStatus::Found);
+  const auto later_by = [&](std::vector<std::pair<uint64_t, uint64_t>> relocations) {
+    return Image(
+        go_image(table, {}, {.module = go_module(0, 0, 0), .relocations = std::move(relocations)}));
+  };
+  Image later =
+      later_by({{kModuleText, 0x1000}, {kModuleText + 8, kEnd}, {kModuleText + 16, 0x1000}});
+  CHECK(later.at(0x1003) == RowStatus::Found);
+  CHECK(later_by({{kModuleText + 8, kEnd}, {kModuleText + 16, 0x1000}}).error() ==
+        ErrorCode::Unsupported);
+  CHECK(later_by({{kModuleText + 24, 0x1000}}).error() == ErrorCode::Unsupported);
+  CHECK(Image(go_image(table, {}, {.relocations = {{kHeaderText + 1, 0x1000}}})).error() ==
+        ErrorCode::Unsupported);
+}
+
+TEST_CASE("linkers other than Go's lay the table somewhere into .data.rel.ro", "[go]") {
+  const auto table = go_table(kProgram);
+  // In two pieces of those that are searched, at their first, last and other places.
+  for (const size_t bytes_before :
+       {0u, 32u, 4096u, (256u << 10) - 32u, 256u << 10, (256u << 10) + 64u}) {
+    Image image(go_image(table, {}, {.bytes_before = bytes_before}));
+    CHECK(image.at(0x1003) == RowStatus::Found);
+    CHECK(image.open().value()->name_at({kMain}, 100) == "main.main");
+  }
+  // It is aligned, and only programs of Go are searched.
+  CHECK(Image(go_image(table, {}, {.bytes_before = 16})).error() == ErrorCode::NotFound);
+  CHECK(Image(go_image(table, {}, {.bytes_before = 32, .has_build_info = false})).error() ==
+        ErrorCode::NotFound);
+  const auto of_arm = go_table(kProgram, {.quantum = 4});
+  CHECK(Image(go_image(of_arm, {}, {.bytes_before = 32})).error() == ErrorCode::NotFound);
 }
 
 TEST_CASE("numbers that do not fit are refused", "[go]") {

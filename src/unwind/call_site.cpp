@@ -20,6 +20,13 @@ bool is_indirect_call(Bytes instruction) {
   return ((byte_at(operand, 0) >> 3) & 7) == 2 && x86_operand_bytes(operand) == operand.size();
 }
 
+bool ends_with_indirect_call(Bytes code) {
+  for (size_t size = 2; size <= std::min(code.size(), kLongestCall_bytes); ++size) {
+    if (is_indirect_call(code.last(size))) return true;
+  }
+  return false;
+}
+
 CallSite read_site(const Module& module, const CodeSource& source, uint64_t runtime_pc,
                    uint32_t& work) {
   work += kReadCodeWork;
@@ -34,14 +41,12 @@ CallSite read_site(const Module& module, const CodeSource& source, uint64_t runt
 }  // namespace
 
 CallSite call_before(Bytes code) {
+  const bool may_be_indirect = ends_with_indirect_call(code);
   if (code.size() >= kDirectCall_bytes) {
     ByteReader reader(code.last(kDirectCall_bytes), std::endian::little);
-    if (reader.u8() == 0xe8) return {CallKind::Direct, reader.i32()};
+    if (reader.u8() == 0xe8) return {CallKind::Direct, may_be_indirect, reader.i32()};
   }
-  for (size_t size = 2; size <= std::min(code.size(), kLongestCall_bytes); ++size) {
-    if (is_indirect_call(code.last(size))) return {CallKind::Indirect};
-  }
-  return {CallKind::None};
+  return {may_be_indirect ? CallKind::Indirect : CallKind::None};
 }
 
 CallSite CallSites::before(const Module& module, const CodeSource* code, uint64_t runtime_pc,

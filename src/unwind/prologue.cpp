@@ -76,7 +76,8 @@ std::optional<int32_t> subtracted_bytes(ByteReader& reader) {
   return is_size ? std::optional(count) : std::nullopt;
 }
 
-// bang; push %rbp; perhaps mov %rsp,%rbp; sub $N,%rsp. C1, and C2 where the function calls.
+// bang; push %rbp; perhaps mov %rsp,%rbp; sub $N,%rsp, if the frame has more than that. C1, and C2
+// where the function calls.
 std::optional<Beginning> banging_beginning(Bytes code) {
   if (code.size() <= kBang_bytes || code[kBang_bytes] != std::byte{kPushRbp}) return std::nullopt;
   if (!is_bang(code)) return std::nullopt;
@@ -85,10 +86,11 @@ std::optional<Beginning> banging_beginning(Bytes code) {
   const uint64_t push_end = reader.position();
   const bool keeps_frame_pointer = is_frame_pointer_set(code.subspan(push_end));
   if (keeps_frame_pointer) reader.skip(kSetFramePointer_bytes);
+  const uint64_t set_end = reader.position();
   const auto count = subtracted_bytes(reader);
-  if (!count) return std::nullopt;
-  const uint64_t end = reader.position();
-  return Beginning{push_end, end, end, static_cast<int16_t>(*count / 8 + 2), keeps_frame_pointer};
+  const uint64_t end = count ? reader.position() : set_end;
+  return Beginning{push_end, end, end, static_cast<int16_t>(count.value_or(0) / 8 + 2),
+                   keeps_frame_pointer};
 }
 
 // mov %rbp,N(%rsp): N; none if it is something else.
@@ -96,6 +98,7 @@ std::optional<int32_t> offset_of_stored_fp(ByteReader& reader) {
   if (reader.u8() != kRexW || reader.u8() != kMovFromReg) return std::nullopt;
   const uint8_t operands = reader.u8();
   if (reader.u8() != 0x24) return std::nullopt;
+  if (operands == 0x2c) return 0;
   if (operands == 0x6c) return reader.i8();
   if (operands == 0xac) return reader.i32();
   return std::nullopt;

@@ -14,6 +14,10 @@ constexpr uint64_t kFrameRecord_bytes = 16;  // the caller's frame pointer and t
 // Of the interpreter's frames; most methods have some ten words of them.
 constexpr uint64_t kMaxLocals_bytes = 16u << 10;
 
+bool is_sp_above(uint64_t sp, uint64_t from, uint64_t reach_bytes) {
+  return sp >= from && sp - from <= reach_bytes && sp % 8 == 0;
+}
+
 }  // namespace
 
 std::optional<Step> Walker::step_by_prologue() {
@@ -24,11 +28,15 @@ std::optional<Step> Walker::step_by_prologue() {
   if (!spend(work)) return ends(WalkEnd::Unsupported);
   const bool is_in_frame = prologue.kind == Prologue::Kind::Frame;
   const bool has_rule = is_in_frame || prologue.kind == Prologue::Kind::Edge;
+  // A function's frame could be that of a stub behind it by chance only; the call that led to a
+  // stub is one for sure.
+  if (const auto step = step_from_called_stub(prologue.begin)) return step;
   if (has_rule) {
-    went_by_prologue_ = true;
     if (const auto step = step_by_frame(prologue.rule)) return step;
   }
-  if (const auto step = step_from_stub(prologue)) return step;
+  if (is_in_frame) {
+    if (const auto step = step_from_entered_stub()) return step;
+  }
   if (is_in_frame) {
     if (const auto step = step_over_pushed_words(prologue.rule)) return step;
   }
@@ -68,26 +76,32 @@ std::optional<Step> Walker::step_over_pushed_words(const CompactRule& rule) {
 
 // Stubs that compiled code calls have no frame, and some push registers: the call leads to behind
 // where the last function before the pc began, if any is near.
-std::optional<Step> Walker::step_from_stub(const Prologue& prologue) {
+std::optional<Step> Walker::step_from_called_stub(LinkAddress begin) {
   // Runtime1::slow_subtype_check_id has 5, of JDK 25 9.
   constexpr int16_t kMaxStubWords = 16;
   if (!cursor_.pc_is_exact) return std::nullopt;
-  trail_.breaks();  // rests on more words than a step remembers
   for (int16_t words = 1; words <= kMaxStubWords; ++words) {
-    const uint64_t cfa = cursor_.sp + as_bytes(words);
     uint64_t return_address = 0;
-    if (!stack_.read_u64({cfa - 8}, return_address)) break;
-    // A jump may have led on from what was called (InlineCacheBuffer). No function that has its
-    // frame keeps a return address at the end of it.
-    const bool is_unlike_frame = words == 1 && prologue.kind == Prologue::Kind::Frame;
-    const bool leads_here = is_unlike_frame ? is_behind_call(return_address)
-                                            : called_stub_here(return_address, prologue.begin);
-    if (!leads_here) continue;
-    sp_above_stub_ = cfa;
-    return step_by_code_to(
-        cfa, {.kind = CompactKind::CodeFromSp, .cfa_words = words, .return_address_words = -1});
+    if (!stack_.read_u64({cursor_.sp + as_bytes(words) - 8}, return_address)) break;
+    if (called_stub_here(return_address, begin)) return step_over_stub(words);
   }
   return std::nullopt;
+}
+
+// A jump may have led on from what was called (InlineCacheBuffer). No function that has its frame
+// keeps a return address at the end of it.
+std::optional<Step> Walker::step_from_entered_stub() {
+  uint64_t return_address = 0;
+  const bool is_entered = cursor_.pc_is_exact && stack_.read_u64({cursor_.sp}, return_address) &&
+                          is_behind_call(return_address);
+  return is_entered ? step_over_stub(1) : std::nullopt;
+}
+
+std::optional<Step> Walker::step_over_stub(int16_t words) {
+  sp_above_stub_ = cursor_.sp + as_bytes(words);
+  return step_by_code_to(
+      sp_above_stub_,
+      {.kind = CompactKind::CodeFromSp, .cfa_words = words, .return_address_words = -1});
 }
 
 bool Walker::called_stub_here(uint64_t return_address, LinkAddress begin) {
@@ -99,11 +113,11 @@ bool Walker::called_stub_here(uint64_t return_address, LinkAddress begin) {
          cursor_.pc - target < kLongestStub_bytes;
 }
 
-// The frame pointer may lead on, but not in code of a compiler that keeps none: there it is that of
-// a caller farther out.
+// The frame pointer may lead on, but not in what a compiler makes that keeps none: there it is that
+// of a caller farther out, or no frame pointer.
 std::optional<Step> Walker::leave_unknown_code(WalkEnd end) {
   trail_.breaks();  // another walk may know it, and go on elsewhere
-  if (went_by_prologue_ && !is_record_of_interpreter()) return ends(end);
+  if (modules_.has_hotspot() && !is_record_of_interpreter()) return ends(end);
   return std::nullopt;
 }
 
@@ -113,20 +127,28 @@ std::optional<Step> Walker::leave_unknown_code(WalkEnd end) {
 // frame pointer; 0 if it called nothing of Java's. What is compiled has some of its arguments below
 // that.
 bool Walker::is_record_of_interpreter() {
-  constexpr uint64_t kMaxArguments_bytes = 4096;  // 255 words, and what aligns them
   if (!cursor_.fp_is_known || cursor_.fp < cursor_.sp || cursor_.fp % 8 != 0) return false;
   uint64_t callers_sp = 0;
   uint64_t own_sp = 0;
   const bool is_read =
       stack_.read_u64({cursor_.fp - 8}, callers_sp) && stack_.read_u64({cursor_.fp - 16}, own_sp);
-  const auto is_above = [](uint64_t sp, uint64_t from, uint64_t reach_bytes) {
-    return sp >= from && sp - from <= reach_bytes && sp % 8 == 0;
-  };
-  const auto is_in_call = [&](uint64_t sp) {
-    return is_above(sp, cursor_.sp, kMaxArguments_bytes);
-  };
-  return is_read && is_above(callers_sp, cursor_.fp + kFrameRecord_bytes, kMaxLocals_bytes) &&
-         (own_sp == 0 || is_in_call(own_sp) || is_in_call(cursor_.fp + 8 * own_sp));
+  return is_read && is_sp_above(callers_sp, cursor_.fp + kFrameRecord_bytes, kMaxLocals_bytes) &&
+         (own_sp == 0 || is_sp_of_call(own_sp) || is_sp_of_call(cursor_.fp + 8 * own_sp));
+}
+
+// Between the cursor and the interpreter's stack pointer are arguments only: no frame that has kept
+// its frame pointer, as compiled functions do that leave it alone.
+bool Walker::is_sp_of_call(uint64_t sp) {
+  constexpr uint64_t kMaxArguments_bytes = 4096;  // 255 words, and what aligns them
+  if (!is_sp_above(sp, cursor_.sp, kMaxArguments_bytes)) return false;
+  for (uint64_t place = cursor_.sp; place + kFrameRecord_bytes <= sp; place += 8) {
+    uint64_t fp = 0;
+    uint64_t return_address = 0;
+    if (!stack_.read_u64({place}, fp) || !stack_.read_u64({place + 8}, return_address))
+      return false;
+    if (fp == cursor_.fp && leads_to_memory_code(return_address)) return false;
+  }
+  return true;
 }
 
 // Where the mappings begin that lie one beside the other, as far as it matters.

@@ -3,6 +3,7 @@
 #include "unwind/dwarf_expression.h"
 #include "unwind/walker.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace sentry_prof::unwind {
@@ -50,7 +51,7 @@ Step Walker::step_over(const Row& row) {
       apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);
   if (!spend(result.work)) return ends(WalkEnd::Unsupported);
   if (result.outcome == RowOutcome::UnknownRegister && has_frame_record_of(row)) {
-    return step_by_frame_pointer();
+    return work_left_ > 0 ? step_by_frame_pointer() : ends(WalkEnd::Unsupported);
   }
   if (result.outcome != RowOutcome::Stepped) return ends_with(result);
   return take_registers(result.caller, row.is_signal_frame);
@@ -59,13 +60,14 @@ Step Walker::step_over(const Row& row) {
 // Whether the frame pointer is this function's own, where the CFA needs a register that no walk
 // knows: that of the vector length, in frames that keep SVE's vectors (AADWARF64, section 4.1, VG).
 // Compilers say by the stack pointer alone then where the function has saved its caller's.
-bool Walker::has_frame_record_of(const Row& row) const {
+bool Walker::has_frame_record_of(const Row& row) {
   const RegisterRule& rule = row.rules[names_.frame_pointer];
   const bool may_have = arch_ == Arch::Aarch64 && mode_ == Mode::Full && !cursor_.pc_is_exact &&
                         cursor_.fp_is_known && rule.kind == RuleKind::AtExpression;
   if (!may_have) return false;
   const ExpressionResult place =
       evaluate_expression(rule.expression, registers_, stack_, std::nullopt);
+  work_left_ -= std::min(work_left_, place.steps);
   return place.status == ExpressionStatus::Ok && place.value == cursor_.fp;
 }
 

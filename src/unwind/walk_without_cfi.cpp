@@ -240,7 +240,7 @@ uint64_t Walker::target_of(CallSite call, uint64_t return_address) {
   return return_address + static_cast<uint64_t>(int64_t{call.target_offset});
 }
 
-// None also for a direct call that leads to no code: those bytes are something else.
+// A direct call that leads to no code is none: those bytes are something else.
 CallSite Walker::call_behind(uint64_t return_address) {
   if (work_left_ == 0) return {};
   const Module* module = module_at(return_address - 1);
@@ -254,7 +254,8 @@ CallSite Walker::call_behind(uint64_t return_address) {
   if (!spend(work)) return {};
   const bool leads_nowhere =
       call.kind == CallKind::Direct && modules_.find({target_of(call, return_address)}) == nullptr;
-  return leads_nowhere ? CallSite{CallKind::None} : call;
+  if (!leads_nowhere) return call;
+  return {call.may_be_indirect ? CallKind::Indirect : CallKind::None};
 }
 
 // [fp] is the caller's frame pointer and [fp + 8] the return address, if the code keeps frame
@@ -287,8 +288,17 @@ Step Walker::step_by_frame_pointer() {
 // its callers' calls stand above. The leaf may have any use for the register.
 bool Walker::is_marked_as_first() {
   const bool has_mark = cursor_.fp_is_known && cursor_.fp == 0 && !cursor_.pc_is_exact;
-  if (!has_mark || has_unread_image()) return false;
+  if (!has_mark || has_unread_image() || is_unread_memory_code()) return false;
   return !may_read_function() || !has_direct_call_above();
+}
+
+// What nothing is known of may be a JIT compiler's, with any use for the register. (On aarch64 it
+// has none but this.)
+bool Walker::is_unread_memory_code() {
+  if (arch_ != Arch::X86_64 || module_->image != kNoImage) return false;
+  uint32_t work = 0;
+  const bool is_read = memory_rules_.straight(cursor_.pc, work) != nullptr;
+  return !spend(work) || !is_read;
 }
 
 // An image of which nothing is known but its name may have CFI, and any use for the register.

@@ -392,7 +392,7 @@ class Walker {
   [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc);
   Step step_without_row(RowStatus status, LinkAddress pc, Row& row);
   Step step_over(const Row& row);
-  bool has_frame_record_of(const Row& row) const;
+  bool has_frame_record_of(const Row& row);
   void put_cursor_into_registers();
   Step ends_with(const RowResult& result);
   Step take_registers(const Registers& caller, bool is_over_signal_frame);
@@ -424,6 +424,7 @@ class Walker {
   CallSite call_behind(uint64_t return_address);
   Step step_by_frame_pointer();
   bool is_marked_as_first();
+  bool is_unread_memory_code();
   bool has_unread_image() const;
   bool link_register_leads_out();
   bool has_cfi_at(const Module& module, LinkAddress pc);
@@ -433,10 +434,13 @@ class Walker {
   std::optional<Step> step_by_prologue();
   std::optional<Step> step_by_frame(const CompactRule& rule);
   std::optional<Step> step_over_pushed_words(const CompactRule& rule);
-  std::optional<Step> step_from_stub(const Prologue& prologue);
+  std::optional<Step> step_from_called_stub(LinkAddress begin);
+  std::optional<Step> step_from_entered_stub();
+  std::optional<Step> step_over_stub(int16_t words);
   bool called_stub_here(uint64_t return_address, LinkAddress begin);
   std::optional<Step> leave_unknown_code(WalkEnd end);
   bool is_record_of_interpreter();
+  bool is_sp_of_call(uint64_t sp);
   RuntimeAddress begin_of_memory_code() const;
   std::optional<uint64_t> sp_kept_by_callee(uint64_t cfa_above_sp);
 
@@ -481,7 +485,6 @@ class Walker {
   uint64_t prefetched_bytes_ = 0;        // of the snapshot, from its beginning
   unsigned stack_changes_ = 0;
   bool went_by_frame_pointer_ = false;
-  bool went_by_prologue_ = false;
   uint64_t sp_above_stub_ = 0;      // behind the return of the stub that was running; 0: none was
   bool has_left_snapshot_ = false;  // over a signal frame, to a stack that was not copied
   WalkEnd end_ = WalkEnd::UnmappedPc;

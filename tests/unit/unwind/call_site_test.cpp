@@ -18,9 +18,9 @@ CallKind kind_before(std::initializer_list<int> bytes) {
 
 TEST_CASE("a direct call says how far away its target is") {
   const Expression code{0x90, 0x90, 0xe8, 0x2d, 0, 0, 0};
-  CHECK(call_before(code) == CallSite{CallKind::Direct, 0x2d});
+  CHECK(call_before(code) == CallSite{CallKind::Direct, false, 0x2d});
   const Expression backward{0xe8, 0xcf, 0xff, 0xff, 0xff};
-  CHECK(call_before(backward) == CallSite{CallKind::Direct, -0x31});
+  CHECK(call_before(backward) == CallSite{CallKind::Direct, false, -0x31});
 }
 
 TEST_CASE("indirect calls of all lengths are known") {
@@ -34,6 +34,13 @@ TEST_CASE("indirect calls of all lengths are known") {
   CHECK(kind_before({0xff, 0x90, 0, 1, 0, 0}) == CallKind::Indirect);              // *0x100(%rax)
   CHECK(kind_before({0xff, 0x14, 0xc5, 0, 0x10, 0x40, 0}) == CallKind::Indirect);  // *x(,%rax,8)
   CHECK(kind_before({0xff, 0x94, 0xc8, 0, 1, 0, 0}) == CallKind::Indirect);  // *0x100(%rax,%rcx,8)
+}
+
+TEST_CASE("bytes of a direct call that may be the end of an indirect one") {
+  // mov %rbp,%r8; xor %eax,%eax; call *%rbx
+  const CallSite site = call_before(Expression({0x49, 0x89, 0xe8, 0x31, 0xc0, 0xff, 0xd3}));
+  CHECK(site.kind == CallKind::Direct);
+  CHECK(site.may_be_indirect);
 }
 
 TEST_CASE("what is no call is none") {
@@ -65,10 +72,10 @@ TEST_CASE("the code before an address is read once") {
   const Module module{{0x551000}, {0x552000}, {0x550000}, 1, nullptr, &code};
   CallSites sites;
   uint32_t work = 0;
-  CHECK(sites.before(module, &code, 0x551050, work) == CallSite{CallKind::Direct, 0x1b0});
+  CHECK(sites.before(module, &code, 0x551050, work) == CallSite{CallKind::Direct, false, 0x1b0});
   CHECK(work > 0);
   work = 0;
-  CHECK(sites.before(module, &code, 0x551050, work) == CallSite{CallKind::Direct, 0x1b0});
+  CHECK(sites.before(module, &code, 0x551050, work) == CallSite{CallKind::Direct, false, 0x1b0});
   CHECK(work == 0);
   CHECK(code.reads() == 1);
   CHECK(sites.before(module, &code, 0x551090, work).kind == CallKind::Unknown);

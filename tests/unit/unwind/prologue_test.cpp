@@ -76,6 +76,19 @@ TEST_CASE("a function that calls none stores the frame pointer") {
   CHECK(f.at(200) == framed(4));
 }
 
+TEST_CASE("frames of the least size have no displacement, or nothing to make room for") {
+  // OptoRuntime's stubs: mov %rbp,(%rsp).
+  CompiledFunction storing({0x48, 0x81, 0xec, 0x08, 0x00, 0x00, 0x00, 0x48, 0x89, 0x2c, 0x24});
+  CHECK(storing.at(7) == from_sp(2));
+  CHECK(storing.at(11) == framed(2));
+  CHECK(storing.at(200) == framed(2));
+  CompiledFunction banging({0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55});
+  CHECK(banging.at(7) == from_sp(1));
+  CHECK(banging.at(8) == framed(2));
+  CHECK(banging.find(200).kind == Kind::Frame);
+  CHECK(banging.at(200) == framed(2));
+}
+
 TEST_CASE("a function that keeps its frame pointer as well is left by its prologue, too") {
   CompiledFunction f({0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
                       0x48, 0x8b, 0xec,                                // mov %rsp,%rbp
@@ -150,8 +163,8 @@ TEST_CASE("code of others has no rule by its beginning") {
   CompiledFunction other_store({0x48, 0x81, 0xec, 0x18, 0x00, 0x00, 0x00,  //
                                 0x48, 0x89, 0x6c, 0x24, 0x08});            // not at its end
   CHECK(other_store.find(500).kind == Kind::NoneNear);
-  CompiledFunction negative({0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
-                             0x48, 0x83, 0xec, 0xf8});                        // sub $-8,%rsp
+  CompiledFunction negative({0x48, 0x81, 0xec, 0xf8, 0xff, 0xff, 0xff,  // sub $-8,%rsp
+                             0x48, 0x89, 0x6c, 0x24, 0xf0});
   CHECK(negative.find(500).kind == Kind::NoneNear);
 }
 

@@ -123,6 +123,26 @@ TEST_CASE("a frame in units of the vector length is left by its frame record, if
   CHECK(pcs(other) == Pcs{0x1010, 0x5050});
 }
 
+TEST_CASE("what it takes to find such frame records is part of a walk's work") {
+  static constexpr std::array<std::byte, 3> kVectorLength{std::byte{0x92}, std::byte{46},
+                                                          std::byte{0}};
+  // The frame pointer, behind a loop of 240 rounds.
+  static const Expression kSlowly{0x8d, 0, 0x08, 240, 0x31, 0x1c, 0x12, 0x28, 0xfa, 0xff, 0x13};
+  Row row = leaf_row();
+  row.cfa_kind = CfaKind::Expression;
+  row.cfa_expression = kVectorLength;
+  row.rules[kFp] = {.kind = RuleKind::AtExpression, .expression = kSlowly};
+  ArmWorld w;
+  w.cfi.add(0x5000, 0x5100, row);
+  std::vector<uint64_t> words;
+  constexpr size_t kRecords = 2000;
+  for (size_t i = 1; i <= kRecords; ++i) words.insert(words.end(), {0x7000 + 16 * i, 0x5050});
+  const Walk walk = w.walk(0x1010, 0x5050, 0x7000, FakeStack(0x7000, words));
+  CHECK(end_of(walk) == "unsupported");
+  CHECK(walk.frames_walked() > 100);
+  CHECK(walk.frames_walked() < kRecords);
+}
+
 TEST_CASE("a link register of zero ends the walk: nobody called") {
   ArmWorld w;
   const Walk walk = w.walk(0x1010, 0, 0, FakeStack(0x7000, {0, 0}));

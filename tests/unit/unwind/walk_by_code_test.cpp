@@ -75,6 +75,12 @@ TEST_CASE("a word behind no call, or whose code is not at hand, is not believed"
         Origins{FrameOrigin::Leaf, FrameOrigin::FramePointer, FrameOrigin::Cfi});
 }
 
+TEST_CASE("bytes that read as a direct call to no code may be the end of another call") {
+  FramelessLeaf w;
+  w.code.put(kCaller - 7, {0x49, 0x89, 0xe8, 0x31, 0xc0, 0xff, 0xd3});  // ...; call *%rbx
+  CHECK(w.walk_at(kLeaf) == kWhole);
+}
+
 TEST_CASE("bytes that read as a direct call to no code are no call") {
   FramelessLeaf w;
   w.code.put_call(kCaller, 0x800000);

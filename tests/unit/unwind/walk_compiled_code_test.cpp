@@ -16,6 +16,7 @@ constexpr uint64_t kInnerMethod = kArea + 0x400, kOuterMethod = kArea + 0x600;
 constexpr uint64_t kInnerMethodPc = kInnerMethod + 0x80, kOuterMethodPc = kOuterMethod + 0x80;
 // Behind no call: the interpreter lays such addresses out by hand.
 constexpr uint64_t kInterpreterPc = kArea + 0x200;
+constexpr uint64_t kNativePc = kArea + 0x300;  // of a method that keeps frame pointers
 constexpr uint64_t kCallerOfMethodsPc = 0x4050;
 constexpr uint64_t kMethodStack = 0x7000;
 
@@ -104,25 +105,26 @@ TEST_CASE("a frame pointer that is not of the interpreter in that call does not 
 TEST_CASE("compiled code that called the interpreter has its stack pointer where that kept it") {
   CompiledCodeWorld w;
   const uint64_t locals_words = GENERATE(0, 1, 6, 300);
-  // Of the interpreter: where the stack was, its caller's frame pointer, its return address; the
-  // room that it made.
-  std::vector<uint64_t> words{address_of_word(3 + locals_words), 77, kOuterMethodPc};
+  // Of the interpreter: that it calls nothing, where the stack was, its caller's frame pointer, its
+  // return address; the room that it made.
+  std::vector<uint64_t> words{0, address_of_word(4 + locals_words), 77, kOuterMethodPc};
   words.insert(words.end(), locals_words, 0);
   push_frame(words, at(kCallerOfMethodsPc));
-  const Walk walk = w.walk(words, address_of_word(1), kInterpreterPc);
+  const Walk walk = w.walk(words, address_of_word(2), kInterpreterPc);
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{kInterpreterPc, kOuterMethodPc, kCallerOfMethodsPc});
 }
 
 TEST_CASE("a word that keeps no stack pointer is none") {
   CompiledCodeWorld w;
+  w.memory.put(kNativePc - 0x20, {0x55, 0x48, 0x89, 0xe5});  // push %rbp; mov %rsp,%rbp
   const uint64_t word = GENERATE(uint64_t{0}, uint64_t{42}, kMethodStack, address_of_word(4) + 1,
                                  address_of_word(4), UINT64_MAX);
   const std::vector<uint64_t> words{
       word, 77, kOuterMethodPc, 0, 0, 0, 0, 0, at(kCallerOfMethodsPc), 0, 0, 0, 0};
-  const Walk walk = w.walk(words, address_of_word(1), kInterpreterPc);
+  const Walk walk = w.walk(words, address_of_word(1), kNativePc);
   CHECK(end_of(walk) == "root");
-  CHECK(pcs(walk) == Pcs{kInterpreterPc, kOuterMethodPc, kCallerOfMethodsPc});
+  CHECK(pcs(walk) == Pcs{kNativePc, kOuterMethodPc, kCallerOfMethodsPc});
 }
 
 TEST_CASE("what a prologue leads to has to be behind a call, or code that no file holds") {
@@ -171,6 +173,17 @@ TEST_CASE("a stub without a frame is left by the call that leads to it") {
   CHECK(pcs(walk) == Pcs{w.kPc, kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc});
 }
 
+TEST_CASE("the frame of the function before a stub is not taken for the stub's") {
+  StubWorld w;
+  // Its caller has four words, and with the two of the stub that makes six.
+  constexpr uint64_t kCaller = kArea + 0x900, kCallerPc = kCaller + 0x40;
+  w.memory.put(kCaller, {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x10});
+  w.memory.put_call(kCallerPc, w.kStub);
+  std::vector<uint64_t> words{77, kCallerPc, 0, 0, 77, kOuterMethodPc};
+  push_frame(words, at(kCallerOfMethodsPc));
+  CHECK(pcs(w.walk(words, 42, w.kPc)) == Pcs{w.kPc, kCallerPc, kOuterMethodPc, kCallerOfMethodsPc});
+}
+
 TEST_CASE("a stub that goes straight to its return may have arguments on the stack, too") {
   StubWorld w;
   w.memory.put_call(kInnerMethodPc, w.kStub);
@@ -199,14 +212,14 @@ TEST_CASE("what was walked where no beginning was found is not remembered") {
   w.memory.put(kInnerMethod, std::vector<int>(12, 0x90));
   w.memory.put(kInnerMethodPc, {0x75, 0x00, 0x90, 0x90});
   w.memory.put_call(kInnerMethodPc, kOuterMethod);
-  // The interpreter called it; the record of a caller farther out.
-  std::vector<uint64_t> words{address_of_word(2), 0, kInnerMethodPc};
-  words[1] = address_of_word(10);
+  // It called the interpreter; the record of another interpreter farther out.
+  std::vector<uint64_t> words{0, address_of_word(4), address_of_word(18), kInnerMethodPc};
   push_frame(words, kOuterMethodPc);
-  words.insert(words.end(), {0, 0, at(kCallerOfMethodsPc)});
+  push_frame(words, at(kCallerOfMethodsPc));
+  words.insert(words.end(), {address_of_word(16), address_of_word(20), 0, at(kCallerOfMethodsPc)});
   WalkMemory memory;
   const auto walk = [&](WalkMemory* with) {
-    return pcs(w.unwinder.walk(registers_at(kInterpreterPc, kMethodStack, address_of_word(1)),
+    return pcs(w.unwinder.walk(registers_at(kInterpreterPc, kMethodStack, address_of_word(2)),
                                FakeStack(kMethodStack, words), w.modules, with));
   };
   CHECK(walk(&memory) == Pcs{kInterpreterPc, kInnerMethodPc, kCallerOfMethodsPc});
@@ -214,15 +227,15 @@ TEST_CASE("what was walked where no beginning was found is not remembered") {
                               0x48, 0x83, 0xec, 0x20});
   // It is searched again after a pause.
   for (int i = 0; i < 16; ++i) walk(nullptr);
-  CHECK(walk(nullptr) == Pcs{kInterpreterPc, kInnerMethodPc, kOuterMethodPc});
+  CHECK(walk(nullptr) == Pcs{kInterpreterPc, kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc});
   CHECK(walk(&memory) == walk(nullptr));
 }
 
 TEST_CASE("a kept stack pointer whose frame lies beyond the copy is no reason to end there") {
   CompiledCodeWorld w;
-  const std::vector<uint64_t> words{address_of_word(5),    77, kOuterMethodPc, 0, 0, 0, 0, 0,
-                                    at(kCallerOfMethodsPc)};
-  CHECK(pcs(w.walk(words, address_of_word(1), kInterpreterPc)) ==
+  const std::vector<uint64_t> words{0, address_of_word(6),    77, kOuterMethodPc, 0, 0, 0, 0,
+                                    0, at(kCallerOfMethodsPc)};
+  CHECK(pcs(w.walk(words, address_of_word(2), kInterpreterPc)) ==
         Pcs{kInterpreterPc, kOuterMethodPc, kCallerOfMethodsPc});
 }
 
@@ -231,14 +244,14 @@ TEST_CASE("the stack pointer that the interpreter kept is read anew by each walk
   w.code.put(0x4070 - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0});
   WalkMemory memory;
   // Both places have a return address.
-  std::vector<uint64_t> words{0, 77, kOuterMethodPc,         0, 0,         0,
-                              0, 0,  at(kCallerOfMethodsPc), 0, at(0x4070)};
-  const Registers registers = registers_at(kInterpreterPc, kMethodStack, address_of_word(1));
+  std::vector<uint64_t> words{0, 0, 77, kOuterMethodPc,         0, 0,
+                              0, 0, 0,  at(kCallerOfMethodsPc), 0, at(0x4070)};
+  const Registers registers = registers_at(kInterpreterPc, kMethodStack, address_of_word(2));
   const auto walk = [&](WalkMemory* with) {
     return pcs(w.unwinder.walk(registers, FakeStack(kMethodStack, words), w.modules, with));
   };
   for (const bool is_kept : {false, true, false}) {
-    words[0] = is_kept ? address_of_word(5) : 0;
+    words[1] = address_of_word(is_kept ? 6 : 4);
     const Pcs expected{kInterpreterPc, kOuterMethodPc,
                        is_kept ? uint64_t{0x4070} : kCallerOfMethodsPc};
     CHECK(walk(&memory) == expected);
@@ -278,20 +291,55 @@ TEST_CASE("a frame pointer does not lead on from code that was not read, if its 
   CHECK(read.frames[3].origin == FrameOrigin::Code);
 }
 
+TEST_CASE("nor where code that was not read called nothing yet, or called a function with CFI") {
+  UnreadMethodWorld w;
+  w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 16));
+  std::vector<uint64_t> words;
+  push_frame(words, kOuterMethodPc);
+  push_frame(words, at(kCallerOfMethodsPc));
+  words.insert(words.end(), {0, at(kCallerOfMethodsPc)});
+  for (const uint64_t fp : {uint64_t{0}, address_of_word(12)}) {
+    const Walk of_leaf = w.walk(words, fp, w.kPc);
+    CHECK(end_of(of_leaf) == "no_unwind_info");
+    CHECK(pcs(of_leaf) == Pcs{w.kPc});
+    std::vector<uint64_t> below = words;
+    below.insert(below.begin(), {0, w.kPc});
+    const Walk of_native = w.walk(below, fp == 0 ? 0 : fp + 16, at(0x1050));
+    CHECK(end_of(of_native) == "no_unwind_info");
+    CHECK(pcs(of_native) == Pcs{0x1050, w.kPc});
+  }
+}
+
+TEST_CASE("the interpreter is not skipped where what it called was not read") {
+  UnreadMethodWorld w;
+  // Neither method has changed the interpreter's frame pointer.
+  const uint64_t record = address_of_word(14);
+  std::vector<uint64_t> words;
+  push_frame(words, w.kPc, record);
+  push_frame(words, kInterpreterPc, record);
+  words.insert(words.end(), {address_of_word(12), address_of_word(16), 0, at(kCallerOfMethodsPc)});
+  const Walk unread = w.walk(words, 42);
+  CHECK(end_of(unread) == "no_unwind_info");
+  CHECK(pcs(unread) == Pcs{kInnerMethodPc, w.kPc});
+  w.put_the_rest();
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kInnerMethodPc, w.kPc, kInterpreterPc, kCallerOfMethodsPc});
+}
+
 TEST_CASE("what was walked where a beginning could not be read is not remembered") {
   UnreadMethodWorld w;
-  // The interpreter's frame record, the unread method's frame, and the record that would skip it.
-  std::vector<uint64_t> words{address_of_word(10), w.kPc};
+  // The interpreter's frame, the unread method's, and an interpreter's that would skip it.
+  std::vector<uint64_t> words{0, address_of_word(4), address_of_word(12), w.kPc};
   push_frame(words, kOuterMethodPc);
-  words.insert(words.end(), {0, 0, 0, at(kCallerOfMethodsPc)});
+  words.insert(words.end(), {address_of_word(10), address_of_word(14), 0, at(kCallerOfMethodsPc), 0,
+                             at(kCallerOfMethodsPc)});
   WalkMemory memory;
   const auto walk = [&](WalkMemory* with) {
-    return pcs(w.unwinder.walk(registers_at(kInterpreterPc, kMethodStack, kMethodStack),
+    return pcs(w.unwinder.walk(registers_at(kInterpreterPc, kMethodStack, address_of_word(2)),
                                FakeStack(kMethodStack, words), w.modules, with));
   };
   CHECK(walk(&memory) == Pcs{kInterpreterPc, w.kPc, kCallerOfMethodsPc});
   w.put_the_rest();
-  CHECK(walk(nullptr) == Pcs{kInterpreterPc, w.kPc, kOuterMethodPc});
+  CHECK(walk(nullptr) == Pcs{kInterpreterPc, w.kPc, kOuterMethodPc, kCallerOfMethodsPc});
   CHECK(walk(&memory) == walk(nullptr));
 }
 
@@ -337,11 +385,11 @@ TEST_CASE("that code has no such beginning says nothing of another process's at 
 
 TEST_CASE("code that has no such beginning is searched more and more seldom") {
   CompiledCodeWorld w;
-  const std::vector<uint64_t> words{77, at(kCallerOfMethodsPc)};
+  const std::vector<uint64_t> words{0, address_of_word(4), 77, at(kCallerOfMethodsPc)};
   constexpr int kWalks = 100;
   const auto reads_of_walk = [&] {
     const int before = w.memory.reads();
-    CHECK(pcs(w.walk(words, kMethodStack, kInterpreterPc)) ==
+    CHECK(pcs(w.walk(words, address_of_word(2), kInterpreterPc)) ==
           Pcs{kInterpreterPc, kCallerOfMethodsPc});
     return w.memory.reads() - before;
   };

@@ -10,9 +10,9 @@ namespace sentry_prof::elf {
 
 // `fde.covers(pc)` must hold. Fills `row` only if Ok, but adds to `row.work` always: the bytes of
 // both programs that were run, and some for each state that they remember or restore. Time is
-// linear in that, memory is fixed. Registers from unwind::kRegisterCount to 127 are read over; a
-// row whose CFA or return address needs one is Unsupported. The row's expressions point into the
-// section.
+// linear in that, memory is fixed. Registers from unwind::kRegisterCount to CfiLimits::kRegister
+// are read over; a row whose CFA or return address needs one is Unsupported. The row's expressions
+// point into the section.
 CfiStatus evaluate_row(const FrameSection& section, const Cie& cie, const Fde& fde, uint64_t pc,
                        unwind::Row& row);
 

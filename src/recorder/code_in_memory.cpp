@@ -5,6 +5,7 @@
 namespace sentry_prof::recorder {
 
 void CodeInMemory::forget(uint32_t pid) {
+  if (!has_pages_) return;  // as for most programs, however often they fork
   for (std::unique_ptr<Page>& page : pages_) {
     if (page != nullptr && page->id.pid == pid) page.reset();
   }
@@ -62,7 +63,7 @@ void CodeInMemory::read_around(const PageId& wanted) const {
   std::array<os::MemoryRange, kPagesOfRead> ranges;
   size_t count = 0;
   const auto add = [&](const PageId& id) {
-    pages[count] = std::make_unique<Page>(Page{id, time_ns_, kRetry_ns, 0, {}});
+    pages[count] = std::make_unique<Page>(Page{id, time_ns_, kRetry_ns, time_ns_, 0, {}});
     ranges[count] = {id.begin, pages[count]->bytes};
     ++count;
   };
@@ -93,8 +94,9 @@ bool CodeInMemory::has_room_for(const PageId& id) const {
 void CodeInMemory::keep(std::unique_ptr<Page> page, bool is_wanted) const {
   std::unique_ptr<Page>& place = place_of(page->id);
   const bool is_known = known(page->id) != nullptr;
-  if (page->size_bytes == 0 && is_known) {
-    place->time_ns = time_ns_;  // a program that has ended by now had what was read last
+  const bool may_have_ended = is_known && time_ns_ - place->read_ns <= kLongestUnread_ns;
+  if (page->size_bytes == 0 && may_have_ended) {
+    place->time_ns = time_ns_;
     place->use_ns = std::min(place->use_ns, kRetry_ns);
     return;
   }
@@ -105,6 +107,7 @@ void CodeInMemory::keep(std::unique_ptr<Page> page, bool is_wanted) const {
     page->use_ns = std::min(longer_ns, kLongestUse_ns);
   }
   place = std::move(page);
+  has_pages_ = true;
 }
 
 }  // namespace sentry_prof::recorder

@@ -30,6 +30,9 @@ class CodeInMemory final : public unwind::CodeSource {
   static constexpr uint64_t kLongestUse_ns = kNsPerSecond;
   // What could not be read may have been asked for too late, or of a reader without patience.
   static constexpr uint64_t kRetry_ns = kNsPerSecond / 10;
+  // A program that has ended had what was read last; of one that goes on that is believed for some
+  // seconds, if its memory cannot be read any more.
+  static constexpr uint64_t kLongestUnread_ns = 5 * kNsPerSecond;
   // A read takes some 10 us (os::ProcessMemoryReader), mostly for the turn of its thread: at most 2
   // % of a CPU, while code is compiled and sampled at a high rate.
   static constexpr uint32_t kReadsPerSecond = 2000;
@@ -69,8 +72,9 @@ class CodeInMemory final : public unwind::CodeSource {
   };
   struct Page {
     PageId id;
-    uint64_t time_ns = 0;  // of the sample that it was read for
+    uint64_t time_ns = 0;  // of the sample that it was asked for last
     uint64_t use_ns = 0;
+    uint64_t read_ns = 0;   // of the sample that it was read for
     size_t size_bytes = 0;  // 0: it could not be read
     std::array<std::byte, kPage_bytes> bytes;
   };
@@ -92,6 +96,7 @@ class CodeInMemory final : public unwind::CodeSource {
   uint64_t time_ns_ = 0;
   // What is remembered, and no part of the answer.
   mutable std::array<std::unique_ptr<Page>, kPages> pages_;  // each page has one place
+  mutable bool has_pages_ = false;
   mutable PerSecond reads_{kReadsPerSecond};
   mutable uint64_t pages_not_read_ = 0;
 };

@@ -62,6 +62,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       namer_(options_.session, options_.main_pid, options_.main_executable,
              options_.name_executable, processes, images),
       dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
+      chunk_begin_ns_(begin_ns),
       chunk_end_ns_(begin_ns + options_.chunk_ns + options_.first_chunk_slack_ns),
       idle_threshold_ns_(2 * kNsPerSecond / options_.frequency_hz),
       samples_until_size_check_(kSamplesPerSizeCheck) {}
@@ -81,16 +82,20 @@ void Recording::cut_chunk_if_due(uint64_t time_ns) {
   cut_chunk(chunk_end_ns_);
   // Chunks in which nothing happened are passed over at once, however many they are.
   const uint64_t empty_chunks = (time_ns - chunk_end_ns_) / options_.chunk_ns;
-  chunk_end_ns_ += (empty_chunks + 1) * options_.chunk_ns;
-  if (empty_chunks > 0) builder_ = profile::ChunkBuilder(chunk_end_ns_ - options_.chunk_ns);
+  begin_chunk(chunk_end_ns_ + empty_chunks * options_.chunk_ns);
+  if (empty_chunks > 0) builder_ = profile::ChunkBuilder(chunk_begin_ns_);
+}
+
+void Recording::begin_chunk(uint64_t begin_ns) {
+  chunk_begin_ns_ = begin_ns;
+  chunk_end_ns_ = begin_ns + options_.chunk_ns;
 }
 
 void Recording::on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock) {
   cut_chunk_if_due(time_ns);
-  const uint64_t chunk_begin_ns = chunk_end_ns_ - options_.chunk_ns;
-  if (time_ns > chunk_begin_ns) {
+  if (time_ns > chunk_begin_ns_) {
     cut_chunk(time_ns);
-    chunk_end_ns_ = time_ns + options_.chunk_ns;
+    begin_chunk(time_ns);
   }
   options_.clock = clock;
   ++figures_.clock_steps;
@@ -302,7 +307,7 @@ void Recording::cut_large_chunk(uint64_t time_ns) {
   const uint64_t json_bytes = builder_.estimated_json_bytes() + left_stacks_.held_bytes();
   if (json_bytes < options_.max_chunk_json_bytes) return;
   cut_chunk(time_ns + 1);
-  chunk_end_ns_ = time_ns + 1 + options_.chunk_ns;
+  begin_chunk(time_ns + 1);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::MapEvent& map) {
@@ -315,9 +320,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   processes_.on_comm(comm.pid, comm.tid, comm.name, comm.is_exec, time_ns);
   if (!comm.is_exec) return;
   end_other_threads(comm.pid, comm.tid, time_ns);
-  rereads_.erase(comm.pid);  // of the program before
-  copied_code_.forget(comm.pid);
-  code_in_memory_.forget(comm.pid);
+  forget_code(comm.pid);  // of the program before
   regions_.on_exec(comm.pid, time_ns);
   if (execs_.size() > kMaxExecs) execs_.clear();
   execs_.insert(comm.pid);
@@ -350,26 +353,33 @@ void Recording::end_unsampled_threads(uint64_t time_ns) {
   }
 }
 
+void Recording::forget_code(uint32_t pid) {
+  rereads_.erase(pid);
+  copied_code_.forget(pid);
+  code_in_memory_.forget(pid);
+}
+
+void Recording::forget_process(uint32_t pid) {
+  forget_code(pid);
+  execs_.erase(pid);
+  regions_.on_process_end(pid);
+}
+
 void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
   end_thread(fork.tid, time_ns);  // its exit record was lost
   // Of a process that was there before: its own records tell its name and mappings.
   if (fork.is_synthesized && fork.pid != fork.parent_pid) return;
-  if (fork.pid == fork.tid) regions_.on_process_end(fork.pid);  // the record of the end was lost
+  if (fork.pid == fork.tid) forget_process(fork.pid);  // the record of its end was lost
   processes_.on_fork(fork.pid, fork.tid, fork.parent_pid, fork.parent_tid, time_ns);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   end_thread(exit.tid, time_ns);
   execs_.erase(exit.tid);
-  if (exit.tid == exit.pid) {
-    rereads_.erase(exit.pid);
-    copied_code_.forget(exit.pid);
-  }
   processes_.on_exit(exit.pid, exit.tid);
   // Other threads may live longer than the main one.
   if (!processes_.process(exit.pid).has_exited) return;
-  code_in_memory_.forget(exit.pid);
-  regions_.on_process_end(exit.pid);
+  forget_process(exit.pid);
   // What it is called is forgotten before long, and what it started may be sampled later.
   if (exit.pid == options_.main_pid) namer_.session();
 }
@@ -467,7 +477,7 @@ void Recording::end_gone_processes(uint64_t time_ns) {
     if (!options_.is_gone(pid)) continue;
     end_other_threads(pid, kNoThread, time_ns);
     processes_.on_process_gone(pid);
-    regions_.on_process_end(pid);
+    forget_process(pid);
   }
 }
 

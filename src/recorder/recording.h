@@ -143,11 +143,14 @@ class Recording final : public sampling::EventSink {
   void keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,
             std::span<const profile::FrameKey> frames);
   void cut_chunk_if_due(uint64_t time_ns);
+  void begin_chunk(uint64_t begin_ns);
   void cut_large_chunk(uint64_t time_ns);
   void cut_chunk(uint64_t end_ns);
   void hand_on(profile::RawChunk chunk);
   void forget_unused();
   void end_gone_processes(uint64_t time_ns);
+  void forget_code(uint32_t pid);
+  void forget_process(uint32_t pid);
   void name_in_chunk(const ThreadRecord& record, uint32_t tid);
 
   RecordingOptions options_;
@@ -179,6 +182,7 @@ class Recording final : public sampling::EventSink {
   std::vector<profile::FrameKey> frame_buffer_;
   std::vector<uint64_t> frame_pointer_chain_;
   std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order
+  uint64_t chunk_begin_ns_;
   uint64_t chunk_end_ns_;
   uint32_t chunk_serial_ = 1;
   uint64_t idle_threshold_ns_;

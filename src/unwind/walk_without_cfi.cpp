@@ -292,10 +292,11 @@ bool Walker::is_marked_as_first() {
   return !may_read_function() || !has_direct_call_above();
 }
 
-// What nothing is known of may be a JIT compiler's, with any use for the register. (On aarch64 it
-// has none but this.)
+// What nothing is known of may be a JIT compiler's, with any use for the register, if no frame
+// record had the zero. (On aarch64 the register has no other use.)
 bool Walker::is_unread_memory_code() {
-  if (arch_ != Arch::X86_64 || module_->image != kNoImage) return false;
+  const bool is_of_record = cursor_.origin == FrameOrigin::FramePointer;
+  if (arch_ != Arch::X86_64 || module_->image != kNoImage || is_of_record) return false;
   uint32_t work = 0;
   const bool is_read = memory_rules_.straight(cursor_.pc, work) != nullptr;
   return !spend(work) || !is_read;

@@ -214,6 +214,18 @@ TEST_CASE("the code of a program that has ended is what was read last") {
   CHECK(memory.reads == 2);
 }
 
+TEST_CASE("a page that cannot be read again is not believed for ever") {
+  Memory memory;
+  memory.pages[kPage] = 1;
+  memory.sample(kNsPerSecond);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  memory.pages.clear();
+  memory.sample(kNsPerSecond + CodeInMemory::kLongestUnread_ns);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  memory.sample(2 * kNsPerSecond + CodeInMemory::kLongestUnread_ns);
+  CHECK(memory.at(kPage).empty());
+}
+
 TEST_CASE("a page that could not be read again is soon asked for again") {
   Memory memory;
   memory.pages[kPage] = 1;

@@ -63,9 +63,11 @@ class KeepingSink final : public ChunkSink {
 };
 
 struct RecordingFixture {
-  explicit RecordingFixture(uint64_t chunk_ns = 60 * kNsPerSecond, bool can_read = true) {
+  explicit RecordingFixture(uint64_t chunk_ns = 60 * kNsPerSecond, bool can_read = true,
+                            uint64_t first_chunk_slack_ns = 0) {
     RecordingOptions options;
     options.chunk_ns = chunk_ns;
+    options.first_chunk_slack_ns = first_chunk_slack_ns;
     options.max_chunk_json_bytes = limits::kMaxItem_bytes;
     options.frequency_hz = 100;
     options.register_mask = kRegisterMask;

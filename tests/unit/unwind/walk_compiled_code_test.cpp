@@ -86,6 +86,28 @@ TEST_CASE("the interpreter, which called compiled code, is found and left by the
   CHECK(walk.frames[2].origin == FrameOrigin::FramePointer);
 }
 
+TEST_CASE("so it is where the compiled code has pushed registers for a moment") {
+  CompiledCodeWorld w;
+  std::vector<uint64_t> words{0, 0};
+  push_frame(words, kInterpreterPc, address_of_word(10));
+  words.insert(words.end(), {address_of_word(8), address_of_word(12), 0, at(kCallerOfMethodsPc)});
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kInnerMethodPc, kInterpreterPc, kCallerOfMethodsPc});
+}
+
+TEST_CASE(
+    "the interpreter's stack pointer is above all arguments of the call, of which are 4 KiB") {
+  CompiledCodeWorld w;
+  for (const uint64_t arguments : {512, 513}) {
+    std::vector<uint64_t> words;
+    const uint64_t own_sp = 6 + arguments;
+    push_frame(words, kInterpreterPc, address_of_word(own_sp + 2));
+    words.insert(words.end(), arguments, 0);
+    words.insert(words.end(),
+                 {address_of_word(own_sp), address_of_word(own_sp + 4), 0, at(kCallerOfMethodsPc)});
+    CHECK(w.walk(words, 42).is_complete() == (arguments == 512));
+  }
+}
+
 TEST_CASE("a frame pointer that is not of the interpreter in that call does not lead on") {
   CompiledCodeWorld w;
   // Another one's farther out; below its own frame; none.
@@ -113,6 +135,17 @@ TEST_CASE("compiled code that called the interpreter has its stack pointer where
   const Walk walk = w.walk(words, address_of_word(2), kInterpreterPc);
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{kInterpreterPc, kOuterMethodPc, kCallerOfMethodsPc});
+}
+
+TEST_CASE("the interpreter has made room for 16 KiB at the most") {
+  CompiledCodeWorld w;
+  for (const uint64_t locals_words : {2048, 2049}) {
+    std::vector<uint64_t> words{0, address_of_word(4 + locals_words), 77, kOuterMethodPc};
+    words.insert(words.end(), locals_words, 0);
+    push_frame(words, at(kCallerOfMethodsPc));
+    const Walk walk = w.walk(words, address_of_word(2), kInterpreterPc);
+    CHECK(walk.is_complete() == (locals_words == 2048));
+  }
 }
 
 TEST_CASE("a word that keeps no stack pointer is none") {
@@ -198,6 +231,19 @@ TEST_CASE("a stub to which a jump led is left by what is behind a call, if it pu
   w.memory.put_call(kInnerMethodPc, kArea + 0x100);
   CHECK(end_of(w.walk_of(0, 0)) == "root");
   CHECK(pcs(w.walk_of(1, 0)) == Pcs{w.kPc});
+}
+
+TEST_CASE("a stub is of less than 1 KiB") {
+  StubWorld w;
+  w.memory.put_call(kInnerMethodPc, w.kStub);
+  std::vector<uint64_t> words{77, kInnerMethodPc};
+  push_frame(words, kOuterMethodPc);
+  push_frame(words, at(kCallerOfMethodsPc));
+  for (const uint64_t offset : {1023, 1024}) {
+    const uint64_t pc = w.kStub + offset;
+    w.memory.put(pc, {0x75, 0x00, 0x90, 0x90});
+    CHECK(w.walk(words, 42, pc).is_complete() == (offset == 1023));
+  }
 }
 
 TEST_CASE("a call that leads to the function before a stub, or behind it, is none of the stub's") {

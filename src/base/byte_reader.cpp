@@ -46,17 +46,4 @@ int64_t ByteReader::sleb128() {
   }
 }
 
-std::string_view ByteReader::c_string() {
-  if (!ok_) return {};
-  const auto* begin = reinterpret_cast<const char*>(bytes_.data()) + position_;
-  const void* nul = remaining() == 0 ? nullptr : std::memchr(begin, 0, remaining());
-  if (nul == nullptr) {
-    set_failed();
-    return {};
-  }
-  const std::string_view text(begin, static_cast<const char*>(nul) - begin);
-  position_ += text.size() + 1;
-  return text;
-}
-
 }  // namespace sentry_prof

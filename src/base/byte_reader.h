@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string_view>
 #include <type_traits>
 
 namespace sentry_prof {
@@ -64,9 +63,6 @@ class ByteReader {
     position_ += static_cast<size_t>(count);
     return result;
   }
-
-  // Bytes up to, not including, the next NUL, which is consumed. Fails without a NUL.
-  std::string_view c_string();
 
  private:
   uint64_t long_uleb128();

@@ -252,7 +252,6 @@ Result<PerfDataHeader> read_perf_header(const ByteSource& file) {
                             header_bytes, kHeader_bytes, kPipeHeader_bytes));
   }
   PerfDataHeader header;
-  header.is_pipe = true;
   header.data_offset = kPipeHeader_bytes;
   header.data_bytes = file.size_bytes() - kPipeHeader_bytes;
   return header;

@@ -41,7 +41,6 @@ struct PerfClock {
 
 // Where the records stand, and what was told of them.
 struct PerfDataHeader {
-  bool is_pipe = false;         // what else is here stands in records, of which none was read
   bool is_cut_off = false;      // perf did not finish the file: no features, records up to its end
   bool lacks_features = false;  // it ends before all of them, as of a copy that broke off
   uint64_t data_offset = 0;

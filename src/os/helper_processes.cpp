@@ -258,11 +258,6 @@ void HelperProcesses::end() {
   ::waitpid(spawner, nullptr, WNOHANG);
 }
 
-uint64_t HelperProcesses::given_up() const {
-  const std::lock_guard lock(mutex_);
-  return given_up_;
-}
-
 std::optional<HelperProcesses::Answered> HelperProcesses::ask_any(Bytes question, uint64_t subject,
                                                                   std::optional<size_t>* late) {
   return ask_found(
@@ -312,7 +307,6 @@ std::optional<HelperProcesses::Answered> HelperProcesses::ask_found(
   patience.spend(monotonic_ns() - begin_ns);
   const auto number = static_cast<size_t>(helper == nullptr ? 0 : helper - helpers_.data());
   if (answer) return Answered{number, std::move(*answer)};
-  ++given_up_;
   if (was_asked && helper->state == State::Late && late != nullptr) *late = number;
   return std::nullopt;
 }

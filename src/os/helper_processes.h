@@ -93,9 +93,6 @@ class HelperProcesses {
   // And with it all that it remembered; another number takes its place. Any thread.
   bool has_ended(size_t helper) const;
 
-  // Questions that got no answer, or were not asked therefore.
-  uint64_t given_up() const;
-
  private:
   // Busy: one thread waits for its answer, and alone uses its socket and room, without the lock.
   enum class State : uint8_t { Idle, Busy, Late, Ended };
@@ -135,7 +132,6 @@ class HelperProcesses {
   pid_t spawner_ = -1;
   bool is_over_ = false;
   std::array<Patience, 2> patience_;  // the starting thread's, and the others'
-  uint64_t given_up_ = 0;
 };
 
 }  // namespace sentry_prof::os

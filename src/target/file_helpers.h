@@ -49,7 +49,8 @@ class FileHelpers {
   void close(const Place& place);
 
   void end() { processes_->end(); }
-  // As HelperProcesses::given_up(), without requests to close: these lose nothing.
+  // Questions that got no answer, or were not asked therefore. Without requests to close: these
+  // lose nothing.
   uint64_t given_up() const { return given_up_; }
 
  private:

@@ -63,8 +63,7 @@ void ReplyReader::take_header(std::string_view name, std::string_view value) {
 bool ReplyReader::take_body(std::string_view piece) {
   const size_t room = kMaxReplyBody_bytes - reply_.body.size();
   reply_.body += piece.substr(0, room);
-  body_is_full_ = piece.size() > room;
-  return !body_is_full_;
+  return piece.size() <= room;
 }
 
 }  // namespace sentry_prof::upload

@@ -18,7 +18,6 @@ class ReplyReader {
   // The status is known and the head was there to its end: what the server decided is known, even
   // if the body never comes.
   bool has_whole_head() const { return has_whole_head_; }
-  bool body_is_full() const { return body_is_full_; }
   const HttpReply& reply() const { return reply_; }
 
  private:
@@ -26,7 +25,6 @@ class ReplyReader {
 
   HttpReply reply_;
   bool has_whole_head_ = false;
-  bool body_is_full_ = false;
 };
 
 }  // namespace sentry_prof::upload

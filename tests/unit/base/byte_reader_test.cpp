@@ -59,12 +59,3 @@ TEST_CASE("ByteReader refuses a LEB128 that does not fit into 64 bits, or is pad
     CHECK_FALSE(as_signed.ok());
   }
 }
-
-TEST_CASE("ByteReader takes a C string only if its NUL is there") {
-  const auto whole = bytes('a', 'b', 0, 'c');
-  ByteReader reader(whole);
-  CHECK(reader.c_string() == "ab");
-  CHECK(reader.position() == 3);
-  CHECK(reader.c_string().empty());
-  CHECK_FALSE(reader.ok());
-}

@@ -50,7 +50,6 @@ TEST_CASE("events are read with their ids") {
   CHECK(header.events[0].attr.sample_freq == 997);
   CHECK(header.events[1].ids == std::vector<uint64_t>{7});
   CHECK(header.events[1].name == "0:0x3");
-  CHECK_FALSE(header.is_pipe);
   CHECK_FALSE(header.is_cut_off);
   CHECK(header.data_bytes == comm(5, 1, 2, "x").size());
 }
@@ -231,7 +230,6 @@ TEST_CASE("a pipe's header says nothing but that it is one") {
   append(file, finished_round());
   const auto header = read_perf_header(MemoryByteSource(file));
   REQUIRE(header);
-  CHECK(header->is_pipe);
   CHECK(header->data_offset == 16);
   CHECK(header->data_bytes == 8);
 }

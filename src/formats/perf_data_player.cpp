@@ -18,27 +18,6 @@ constexpr uint32_t kKernelPid = UINT32_MAX;
 // The idle tasks, of which each CPU has one; and what perf's pid namespace does not know.
 constexpr uint32_t kIdlePid = 0;
 
-// Of the kernel's types those that sampling::decode_record() makes events of.
-bool is_event_type(uint32_t type) {
-  switch (type) {
-    case PERF_RECORD_MMAP:
-    case PERF_RECORD_LOST:
-    case PERF_RECORD_COMM:
-    case PERF_RECORD_EXIT:
-    case PERF_RECORD_THROTTLE:
-    case PERF_RECORD_UNTHROTTLE:
-    case PERF_RECORD_FORK:
-    case PERF_RECORD_SAMPLE:
-    case PERF_RECORD_MMAP2:
-    case PERF_RECORD_LOST_SAMPLES:
-    case PERF_RECORD_SWITCH:
-    case PERF_RECORD_SWITCH_CPU_WIDE:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Marks, and what the survey has read.
 bool is_taken_by_reader(uint32_t type) {
   return type == kPerfHeaderAttr || type == kPerfHeaderFeature || type == kPerfHeaderBuildId ||
@@ -64,7 +43,7 @@ class Player {
     if (!is_wanted_()) return;
     const sampling::RecordHeader header = sampling::read_record_header(record);
     if (header.type == kPerfFinishedRound) order_.finish_round();
-    if (is_event_type(header.type)) {
+    if (sampling::is_event_type(header.type)) {
       on_event_record(header, record);
     } else if (!is_taken_by_reader(header.type)) {
       ++figures_.skipped[name_of_perf_record(header.type)];

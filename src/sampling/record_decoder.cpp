@@ -307,6 +307,26 @@ void decode_sample(const RecordLayout& layout, const RecordHeader& header, Bytes
 
 }  // namespace
 
+bool is_event_type(uint32_t type) {
+  switch (type) {
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_COMM:
+    case PERF_RECORD_EXIT:
+    case PERF_RECORD_THROTTLE:
+    case PERF_RECORD_UNTHROTTLE:
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_SAMPLE:
+    case PERF_RECORD_MMAP2:
+    case PERF_RECORD_LOST_SAMPLES:
+    case PERF_RECORD_SWITCH:
+    case PERF_RECORD_SWITCH_CPU_WIDE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 RecordHeader read_record_header(Bytes bytes) {
   if (bytes.size() < RecordHeader::kSizeBytes) return {};
   return {load<uint32_t>(bytes, 0), load<uint16_t>(bytes, 4), load<uint16_t>(bytes, 6)};

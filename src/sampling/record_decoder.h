@@ -91,6 +91,9 @@ struct DecodedRecord {
   Event event;
 };
 
+// Of the kernel's types (PERF_RECORD_*) those that decode_record() makes events of.
+bool is_event_type(uint32_t type);
+
 // `record` is the whole record, header included, as its header's size says.
 DecodedRecord decode_record(const RecordLayout& layout, Bytes record);
 

@@ -315,6 +315,7 @@ TEST_CASE("a type that nobody knows is told apart from a broken record") {
   CHECK_FALSE(is_known(4711));
   CHECK_FALSE(is_known(PERF_RECORD_READ));
   CHECK(is_known(PERF_RECORD_SWITCH));
+  for (uint32_t type = 0; type < 100; ++type) CHECK(is_event_type(type) == is_known(type));
 }
 
 TEST_CASE("a side-band record too short for its fields is undecodable") {

@@ -2,7 +2,7 @@
 
 #include "compress/expander.h"
 #include "os/input_file.h"
-#include "sentry/judge_envelope.h"
+#include "sentry/text_kind.h"
 #include "sentry_prof/limits.h"
 
 #include <algorithm>
@@ -21,9 +21,6 @@ constexpr size_t kPiece_bytes = 256 * 1024;
 
 // So much of a text tells an envelope from a profile.
 constexpr size_t kHead_bytes = 64 * 1024;
-
-// Relay's max_envelope_size, counted when expanded.
-constexpr uint64_t kMaxEnvelope_bytes = 200ull * 1024 * 1024;
 
 // Without the server's limits: the positions and indices of a report have 32 bits.
 constexpr uint64_t kMaxText_bytes = (uint64_t{1} << 32) - 1;
@@ -66,7 +63,7 @@ class BoundedText {
     if (limit_bytes_ != 0) return;
     is_envelope_ = sentry::looks_like_envelope(text_);
     limit_bytes_ = !has_size_limit_ ? kMaxText_bytes
-                   : is_envelope_   ? kMaxEnvelope_bytes
+                   : is_envelope_   ? limits::kMaxEnvelope_bytes
                                     : limits::kMaxItem_bytes;
   }
 

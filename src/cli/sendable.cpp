@@ -3,8 +3,8 @@
 #include "sentry/envelope_images.h"
 #include "sentry/envelope_reader.h"
 #include "sentry/envelope_writer.h"
-#include "sentry/judge_envelope.h"
 #include "sentry/payload_facts.h"
+#include "sentry/text_kind.h"
 
 #include <utility>
 
@@ -15,10 +15,8 @@ namespace {
 using upload::Categories;
 using upload::Category;
 
-// Sources: Relay's data categories of chunks, by platform.
 Category category_of_chunk(std::string_view platform) {
-  const bool is_ui = platform == "cocoa" || platform == "android" || platform == "javascript";
-  return is_ui ? Category::ProfileChunkUi : Category::ProfileChunk;
+  return sentry::is_ui_platform(platform) ? Category::ProfileChunkUi : Category::ProfileChunk;
 }
 
 Categories categories_of(const sentry::EnvelopeItem& item) {
@@ -59,7 +57,7 @@ Result<Sendable> from_profile(const std::string& text, const SendableOptions& op
   const sentry::EnvelopeOptions envelope{options.keeps_image_type, "sentry-prof",
                                          SENTRY_PROF_VERSION};
   Sendable result;
-  if (facts->kind == sentry::PayloadKind::V2) {
+  if (facts->kind == SentryFormat::V2) {
     if (!options.transaction.empty()) return fail_without_use("a V2 chunk");
     result.categories = category_of_chunk(facts->platform);
     result.body = sentry::chunk_envelope(text, *facts, envelope);

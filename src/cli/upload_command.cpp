@@ -14,6 +14,7 @@
 #include "os/signals.h"
 #include "sentry/envelope_writer.h"
 #include "sentry/transaction_link.h"
+#include "sentry_prof/limits.h"
 #include "upload/spool_sender.h"
 
 #include <algorithm>
@@ -28,8 +29,6 @@
 namespace sentry_prof::cli {
 
 namespace {
-
-constexpr size_t kMaxTransaction_bytes = 1024 * 1024;  // Relay's limit of an event
 
 using upload::Outcome;
 using upload::OutcomeKind;
@@ -340,7 +339,7 @@ int send_all(const UploadCommandOptions& options, Transactions transactions) {
 }
 
 Result<std::string> read_transaction(const std::string& path) {
-  return path.empty() ? std::string() : os::read_small_file(path, kMaxTransaction_bytes);
+  return path.empty() ? std::string() : os::read_small_file(path, limits::kMaxTransaction_bytes);
 }
 
 }  // namespace

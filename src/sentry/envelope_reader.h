@@ -33,6 +33,12 @@ struct EnvelopeItem {
   std::string_view payload;
 };
 
+// Chunks of these count as profiles of user interfaces, in a category of their own. Source: Relay's
+// data categories (ProfileChunkUi).
+inline bool is_ui_platform(std::string_view platform) {
+  return platform == "cocoa" || platform == "android" || platform == "javascript";
+}
+
 enum class EnvelopePart : uint8_t { Header, EventId, ItemHeader, LengthTooSmall, LengthTooLarge };
 
 // Why the server refuses the envelope as a whole.

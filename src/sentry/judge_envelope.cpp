@@ -2,8 +2,10 @@
 
 #include "sentry/envelope_reader.h"
 #include "sentry/scalar_forms.h"
+#include "sentry/text_kind.h"
 #include "sentry/text_places.h"
 #include "sentry/transaction_facts.h"
+#include "sentry_prof/limits.h"
 
 #include <algorithm>
 
@@ -13,30 +15,7 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-// Relay's documented limits of sizes.
-constexpr size_t kLargestEnvelope = 200U << 20;
-constexpr size_t kLargestProfile = 50U << 20;
-constexpr size_t kLargestTransaction = 1U << 20;
 constexpr double kShortestLinkedS = 0.0198;  // below it Relay takes contexts.profile away
-
-// Of Relay's item types; others are dropped.
-constexpr std::string_view kOtherTypes[] = {
-    "attachment",   "check_in",     "client_report",  "event",        "feedback",
-    "form_data",    "log",          "metric_buckets", "metric_meta",  "nel",
-    "otel_log",     "otel_span",    "raw_security",   "replay_event", "replay_recording",
-    "replay_video", "security",     "session",        "sessions",     "span",
-    "statsd",       "trace_metric", "unreal_report",  "user_report",  "user_report_v2"};
-
-enum class ItemKind : uint8_t { V1, V2, Transaction, Other, Unknown };
-
-ItemKind kind_of(const JsonString& type) {
-  if (type.is("profile")) return ItemKind::V1;
-  if (type.is("profile_chunk")) return ItemKind::V2;
-  if (type.is("transaction")) return ItemKind::Transaction;
-  const bool is_known = std::any_of(std::begin(kOtherTypes), std::end(kOtherTypes),
-                                    [&type](std::string_view other) { return type.is(other); });
-  return is_known ? ItemKind::Other : ItemKind::Unknown;
-}
 
 // Where an item stands, to tell of it once all have been read.
 struct ItemPlace {
@@ -162,7 +141,7 @@ void EnvelopeJudge::tell_fault(const EnvelopeFault& fault) {
 }
 
 void EnvelopeJudge::judge_item(const EnvelopeItem& item) {
-  const ItemKind kind = kind_of(item.type);
+  const ItemKind kind = item_kind_of(item.type);
   if (!item.length && kind != ItemKind::Unknown) {
     add("envelope-length-missing", place_of(item).header(), item.header_offset,
         "no length: the payload ends at the first newline");
@@ -188,9 +167,9 @@ void EnvelopeJudge::judge_item(const EnvelopeItem& item) {
 }
 
 bool EnvelopeJudge::judge_size(const EnvelopeItem& item, ItemKind kind) {
-  const size_t limit = kind == ItemKind::Transaction                  ? kLargestTransaction
-                       : kind == ItemKind::V1 || kind == ItemKind::V2 ? kLargestProfile
-                                                                      : kLargestEnvelope;
+  const size_t limit = kind == ItemKind::Transaction ? limits::kMaxTransaction_bytes
+                       : kind == ItemKind::V1 || kind == ItemKind::V2 ? limits::kMaxItem_bytes
+                                                                      : limits::kMaxEnvelope_bytes;
   if (!options_.has_size_limit || item.payload.size() <= limit) return true;
   add("envelope-item-size", place_of(item).payload(), item.payload_offset,
       fmt::format("this item has {} bytes, {} are allowed; it was not looked at",
@@ -234,10 +213,6 @@ void EnvelopeJudge::judge_chunk_item(const EnvelopeItem& item) {
   judge_platform(item, judge_payload(item, ValidatedKind::V2).platform);
 }
 
-bool is_ui(std::string_view platform) {
-  return platform == "cocoa" || platform == "android" || platform == "javascript";
-}
-
 void EnvelopeJudge::judge_platform(const EnvelopeItem& item, std::string_view payload_platform) {
   if (!item.platform) {
     add("item-platform-missing", place_of(item).header(), item.header_offset,
@@ -253,7 +228,7 @@ void EnvelopeJudge::judge_platform(const EnvelopeItem& item, std::string_view pa
   add("item-platform-differs", place_of(item).header("/platform"), item.platform_offset,
       fmt::format("the item's header says {}, the chunk {}{}", quoted(platform),
                   quoted(payload_platform),
-                  is_ui(platform) == is_ui(payload_platform)
+                  is_ui_platform(platform) == is_ui_platform(payload_platform)
                       ? ""
                       : ": these are even counted in different quotas"));
 }
@@ -358,97 +333,17 @@ void EnvelopeJudge::judge_link(const LinkedProfile& profile, const LinkedTransac
   }
 }
 
-// Keys at the top of profiles, and those that only an envelope's header has.
-constexpr std::string_view kProfileKeys[] = {
-    "version",      "profile",    "platform",       "chunk_id",     "profiler_id", "profile_id",
-    "client_sdk",   "debug_meta", "device",         "os",           "runtime",     "transaction",
-    "transactions", "release",    "environment",    "measurements", "timestamp",   "samples",
-    "frames",       "stacks",     "thread_metadata"};
-constexpr std::string_view kHeaderKeys[] = {"sent_at", "dsn", "trace", "sdk"};
-
-template <size_t N>
-bool is_one_of(const JsonString& key, const std::string_view (&keys)[N]) {
-  return std::any_of(std::begin(keys), std::end(keys),
-                     [&key](std::string_view candidate) { return key.is(candidate); });
-}
-
-// A header is far shorter; a longer line is a profile's.
-constexpr size_t kLongestHeader = 64U << 10;
-
-// A line that may be the header of an envelope or of an item.
-struct HeaderLine {
-  bool is_whole = false;        // an object and nothing else
-  bool has_type = false;        // a string
-  bool has_known_type = false;  // of Sentry's items
-};
-
-HeaderLine read_header_line(std::string_view line) {
-  HeaderLine found;
-  JsonReader reader(line);
-  if (reader.peek() != JsonKind::Object) return found;
-  reader.begin_object();
-  for (JsonString key; reader.next_member(key);) {
-    JsonString type;
-    if (!key.is("type") || !reader.try_string(type)) {
-      reader.skip_value();
-      continue;
-    }
-    found.has_type = true;
-    found.has_known_type = kind_of(type) != ItemKind::Unknown;
-  }
-  found.is_whole =
-      !reader.failed() && line.find_first_not_of(" \t\r", reader.offset()) == line.npos;
-  return found;
-}
-
-// Items tell themselves by their type, which profiles have not. Where the first line is not what an
-// envelope begins with, more is asked of the second: images in a profile have types, too.
-bool is_header_and_item(const HeaderLine& first, const HeaderLine& second, std::string_view rest) {
-  if (first.is_whole && second.has_type) return true;
-  if (second.is_whole && second.has_known_type) return true;
-  const bool is_header_forgotten = first.is_whole && first.has_known_type;
-  return is_header_forgotten && rest.find_first_not_of(" \t\r\n") != rest.npos;
-}
-
-bool has_header_keys(std::string_view text) {
-  JsonReader reader(text);
-  if (reader.peek() != JsonKind::Object) return false;
-  reader.begin_object();
-  bool has_event_id = false;
-  for (JsonString key; reader.next_member(key); reader.skip_value()) {
-    if (is_one_of(key, kProfileKeys)) return false;
-    if (is_one_of(key, kHeaderKeys)) return true;
-    has_event_id = has_event_id || key.is("event_id");
-  }
-  // An envelope without items; or a line that tells nothing: is there an item behind it?
-  if (reader.failed() || has_event_id) return !reader.failed();
-  const size_t next = text.find_first_not_of(" \t\r\n", reader.offset());
-  return next != text.npos && text[next] == '{';
-}
-
 }  // namespace
 
 void judge_envelope(std::string_view text, const ValidateOptions& options,
                     JudgeProfile judge_profile, ProblemList& problems, ProfileSummary& summary) {
-  if (options.has_size_limit && text.size() > kLargestEnvelope) {
+  if (options.has_size_limit && text.size() > limits::kMaxEnvelope_bytes) {
     problems.add("envelope-size", {}, 0,
                  fmt::format("this envelope has {} bytes, {} are allowed; it was not looked at",
-                             text.size(), kLargestEnvelope));
+                             text.size(), limits::kMaxEnvelope_bytes));
     return;
   }
   EnvelopeJudge(text, options, judge_profile, problems, summary).judge();
-}
-
-bool looks_like_envelope(std::string_view text) {
-  const size_t line_end = text.substr(0, kLongestHeader).find('\n');
-  if (line_end != text.npos) {
-    const std::string_view rest = text.substr(line_end + 1);
-    const HeaderLine first = read_header_line(text.substr(0, line_end));
-    const HeaderLine second =
-        read_header_line(rest.substr(0, std::min(kLongestHeader, rest.find('\n'))));
-    if (is_header_and_item(first, second, rest)) return true;
-  }
-  return has_header_keys(text);
 }
 
 }  // namespace sentry_prof::sentry

@@ -18,11 +18,4 @@ using JudgeProfile = ProfileFacts (*)(std::string_view payload, ValidatedKind de
 void judge_envelope(std::string_view text, const ValidateOptions& options,
                     JudgeProfile judge_profile, ProblemList& problems, ProfileSummary& summary);
 
-// Is this an envelope, rather than a profile? Also one that the server refuses as such: behind the
-// first line stands an item's header, or the first line is one. Else its first object has none of a
-// profile's keys; it has one that only an envelope's header has, or another object behind it. Reads
-// two lines, of which headers are no longer than 64 KiB, and up to the first key that tells. Any
-// bytes are fine.
-bool looks_like_envelope(std::string_view text);
-
 }  // namespace sentry_prof::sentry

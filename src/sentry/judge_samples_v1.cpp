@@ -1,5 +1,6 @@
 #include "sentry/judge_samples_parts.h"
 #include "sentry/text_places.h"
+#include "sentry_prof/limits.h"
 
 #include <algorithm>
 
@@ -8,8 +9,6 @@
 namespace sentry_prof::sentry {
 
 namespace {
-
-constexpr uint64_t kLongestNs = 30'000'000'000;  // Relay, MAX_PROFILE_DURATION
 
 // Of one thread's samples that are left: what the trimming of idle edges looks at.
 struct ThreadEdges {
@@ -100,19 +99,19 @@ void judge_last_sample(const SampleJudgement& judgement, uint64_t span_ns) {
   const auto& samples = judgement.facts.samples;
   size_t last = samples.size() - 1;
   while (!judgement.is_kept[last]) --last;
-  if (samples[last].elapsed_ns <= kLongestNs || !judgement.reports.takes("v1-duration")) return;
+  if (samples[last].elapsed_ns <= limits::kV1MaxDuration_ns || !judgement.reports.takes("v1-duration")) return;
   judgement.reports.add(
       "v1-duration", last, "elapsed_since_start_ns",
       fmt::format(
           "the last sample was taken {} ns after the start, the server takes 30000000000 at "
           "most{}",
           samples[last].elapsed_ns,
-          span_ns <= kLongestNs ? "; samples span less: subtract the first one's time from all"
+          span_ns <= limits::kV1MaxDuration_ns ? "; samples span less: subtract the first one's time from all"
                                 : "; split the profile"));
 }
 
 void judge_span(const SampleJudgement& judgement, size_t newest, uint64_t span_ns) {
-  if (span_ns <= kLongestNs || !judgement.reports.takes("v1-span")) return;
+  if (span_ns <= limits::kV1MaxDuration_ns || !judgement.reports.takes("v1-span")) return;
   judgement.reports.add(
       "v1-span", newest, "elapsed_since_start_ns",
       fmt::format(
@@ -148,7 +147,7 @@ void drop_v1_samples(SampleJudgement& judgement) {
 
 void judge_v1_times(const SampleJudgement& judgement) {
   const auto& samples = judgement.facts.samples;
-  if (samples.size() < 2) {
+  if (samples.size() < limits::kMinSamplesPerThread) {
     judgement.reports.add_whole("v1-two-samples",
                                 fmt::format("{} samples, there must be two", samples.size()));
   }

@@ -1,5 +1,6 @@
 #include "sentry/judge_samples_parts.h"
 #include "sentry/text_places.h"
+#include "sentry_prof/limits.h"
 
 #include <algorithm>
 
@@ -9,7 +10,7 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr double kLongestS = 66;  // Relay, MAX_PROFILE_CHUNK_DURATION
+constexpr double kLongestS = double{limits::kV2MaxDuration_ns} / 1e9;
 // September 2001 and the year 2286: no profile in seconds is from outside, one in milliseconds
 // always is.
 constexpr double kOldestPlausibleS = 1e9;
@@ -103,7 +104,7 @@ void drop_v2_samples(SampleJudgement& judgement) {
   const std::vector<ThreadSamples> threads = count_active(judgement);
   for (size_t i = 0; i < samples.size(); ++i) {
     const ThreadSamples& thread = threads[samples[i].thread];
-    if (thread.active > 1) continue;
+    if (thread.active >= limits::kMinSamplesPerThread) continue;
     judgement.drop(i);
     if (thread.first == i) tell_dropped_thread(judgement, thread);
   }

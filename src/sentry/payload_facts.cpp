@@ -142,7 +142,7 @@ class FactsReader {
       return malformed("\"version\" is neither \"1\" nor \"2\"");
     if (facts_.platform.empty()) return malformed("\"platform\" is missing");
     if (version_ == "2") return std::move(facts_);
-    facts_.kind = PayloadKind::V1;
+    facts_.kind = SentryFormat::V1;
     const auto start_unix_ns = parse_rfc3339(timestamp_);
     if (!start_unix_ns) return malformed("\"timestamp\" is missing, or no date");
     facts_.start_unix_ns = *start_unix_ns;

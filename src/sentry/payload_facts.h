@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sentry_prof/result.h"
+#include "sentry_prof/sentry.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,10 +16,8 @@ namespace sentry_prof::sentry {
 inline constexpr std::string_view kElfToken = "\"elf\"";
 inline constexpr std::string_view kSymbolicToken = "\"symbolic\"";
 
-enum class PayloadKind { V1, V2 };
-
 struct PayloadFacts {
-  PayloadKind kind = PayloadKind::V2;
+  SentryFormat kind = SentryFormat::V2;
   std::string platform;
   // V1 only:
   std::string release, environment, dist;

@@ -435,56 +435,10 @@ void ProfileScan::find_missing_frames() {
   }
 }
 
-// Which keys of the top object tell its kind.
-struct Marks {
-  bool has_v1_id = false, has_v2_id = false;
-  bool has_v1_field = false, has_v2_field = false;
-  std::string version;
-};
-
-void note_key(const JsonString& key, Marks& marks) {
-  if (key.is("event_id") || key.is("profile_id")) marks.has_v1_id = true;
-  if (key.is("chunk_id") || key.is("profiler_id")) marks.has_v2_id = true;
-  if (key.is("transaction") || key.is("transactions") || key.is("device") || key.is("os")) {
-    marks.has_v1_field = true;
-  }
-  if (key.is("client_sdk")) marks.has_v2_field = true;
-}
-
-ValidatedKind kind_of(const Marks& marks) {
-  if (marks.has_v1_id != marks.has_v2_id) {
-    return marks.has_v1_id ? ValidatedKind::V1 : ValidatedKind::V2;
-  }
-  if (marks.version == "1") return ValidatedKind::V1;
-  if (marks.version == "2") return ValidatedKind::V2;
-  return marks.has_v2_field && !marks.has_v1_field ? ValidatedKind::V2 : ValidatedKind::V1;
-}
-
 }  // namespace
 
 ProfileFacts scan_profile(std::string_view text, ValidatedKind kind, ProblemList& problems) {
   return ProfileScan(text, kind, problems).run();
-}
-
-ValidatedKind profile_kind(std::string_view text) {
-  JsonReader reader(text);
-  if (reader.peek() != JsonKind::Object) return ValidatedKind::Unknown;
-  reader.begin_object();
-  Marks marks;
-  JsonString key;
-  std::string buffer;
-  while (reader.next_member(key)) {
-    note_key(key, marks);
-    const bool has_id = marks.has_v1_id != marks.has_v2_id;
-    if (has_id && (key.is("profile") || !marks.version.empty())) break;
-    JsonString version;
-    if (key.is("version") && reader.try_string(version)) {
-      marks.version = version.text(buffer);
-    } else {
-      reader.skip_value();
-    }
-  }
-  return kind_of(marks);
 }
 
 }  // namespace sentry_prof::sentry

@@ -13,8 +13,4 @@ namespace sentry_prof::sentry {
 // The facts point into `text`. Time: linear. Memory beside the facts: bounded.
 ProfileFacts scan_profile(std::string_view text, ValidatedKind kind, ProblemList& problems);
 
-// Which of the two is `text` by its fields? Unknown if it is no object. Reads as little of it as
-// tells: at most as far as `profile` where the ids stand in front of that.
-ValidatedKind profile_kind(std::string_view text);
-
 }  // namespace sentry_prof::sentry

@@ -1,10 +1,9 @@
 // The driver: fields first, then the lists, which can be understood once fields have their forms.
 #include "sentry_prof/repair.h"
 
-#include "sentry/judge_envelope.h"
-#include "sentry/profile_scan.h"
 #include "sentry/repair_fields.h"
 #include "sentry/repair_lists.h"
+#include "sentry/text_kind.h"
 
 #include <utility>
 

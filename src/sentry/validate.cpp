@@ -8,6 +8,7 @@
 #include "sentry/judge_threads.h"
 #include "sentry/problem_list.h"
 #include "sentry/profile_scan.h"
+#include "sentry/text_kind.h"
 #include "sentry/text_places.h"
 #include "sentry_prof/limits.h"
 

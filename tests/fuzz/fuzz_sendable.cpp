@@ -80,7 +80,7 @@ void check_profile(std::string_view profile, std::string_view transaction) {
   const auto facts = read_payload_facts(profile);
   if (!facts) return;
   const EnvelopeOptions options{false, "sentry-prof", "1"};
-  if (facts->kind == PayloadKind::V2) {
+  if (facts->kind == SentryFormat::V2) {
     const auto items = items_of(chunk_envelope(profile, *facts, options));
     require(items.size() == 1);
     return check_profile_item(items, "profile_chunk", profile, *facts);

@@ -310,25 +310,6 @@ TEST_CASE("a hundred thousand items are read one by one") {
   CHECK(judged.report.problems.size() == 101);
 }
 
-TEST_CASE("envelopes are told from profiles by content") {
-  CHECK(looks_like_envelope("{}\n{\"type\":\"profile_chunk\"}\n{}"));
-  CHECK(looks_like_envelope("{\"sent_at\":\"x\"}"));
-  CHECK(looks_like_envelope("{\"event_id\":\"x\"}\r\n{\"type\":\"profile\"}\n{}"));
-  CHECK(looks_like_envelope("{\"sent_at\":"));
-  CHECK(looks_like_envelope("{\"event_id\":\n{\"type\":\"profile\"}\n{}"));
-  CHECK(looks_like_envelope("{\"type\":\"profile_chunk\",\"platform\":\"rust\"}\n{}"));
-  CHECK(looks_like_envelope("[]\n{\"type\":\"profile_chunk\"}\r\n{}"));
-  CHECK(looks_like_envelope("{\"event_id\":\"x\"}"));
-  CHECK(looks_like_envelope("{\"release\":\"x\",\"event_id\":\"x\"}\n{\"type\":\"event\"}\n{}"));
-  CHECK_FALSE(looks_like_envelope("{\"event_id\":\"x\",\"version\":\"1\"}\n{}"));
-  CHECK_FALSE(looks_like_envelope("{\"debug_meta\":{\"images\":[\n{\"type\":\"symbolic\"}\n]}}"));
-  CHECK_FALSE(looks_like_envelope("{\"type\":\"transaction\"}\n"));
-  for (const std::string_view other :
-       {"", "{}", "{}\n", "[]", "x", "{\"event_id\":\"x\"", "\xEF\xBB\xBF{}\n{}"}) {
-    CHECK_FALSE(looks_like_envelope(other));
-  }
-}
-
 TEST_CASE("an element's offset is found by its index") {
   const std::string_view text = R"(  [ {"a":1} , [2,3],"x"])";
   const size_t wanted[] = {0, 0, 2, 9};

@@ -105,19 +105,6 @@ TEST_CASE("Documents alone do not ask what the server does") {
   CHECK_FALSE(report.documents.valid);
 }
 
-TEST_CASE("The kind is told by the ids, then by the version, then by other fields") {
-  using sentry::profile_kind;
-  CHECK(profile_kind(R"({"event_id": 1, "version": "2"})") == ValidatedKind::V1);
-  CHECK(profile_kind(R"({"profiler_id": 1, "version": "1"})") == ValidatedKind::V2);
-  CHECK(profile_kind(R"({"version": "2"})") == ValidatedKind::V2);
-  CHECK(profile_kind(R"({"event_id": 1, "chunk_id": 1, "version": "2"})") == ValidatedKind::V2);
-  CHECK(profile_kind(R"({"client_sdk": {}})") == ValidatedKind::V2);
-  CHECK(profile_kind(R"({"profile": {"samples": []}, "chunk_id": 1})") == ValidatedKind::V2);
-  CHECK(profile_kind(R"({"os": {}})") == ValidatedKind::V1);
-  CHECK(profile_kind("[]") == ValidatedKind::Unknown);
-  CHECK(profile_kind("") == ValidatedKind::Unknown);
-}
-
 TEST_CASE("Facts are what the text says") {
   std::string text = read_test_file("validate/v1.json");
   text = with_first_replaced(text, "1, \"thread_id\": \"4242\"", "9, \"thread_id\": \"+0077\"");

@@ -96,8 +96,8 @@ JsonReader JsonReader::at(std::string_view text, size_t offset) {
   return reader;
 }
 
-bool JsonReader::fail_at(const char* where, const char* what) {
-  if (!fault_) fault_ = JsonFault{static_cast<size_t>(where - begin_), what};
+bool JsonReader::fail_at(const char* where, const char* what, JsonFault::Kind kind) {
+  if (!fault_) fault_ = JsonFault{static_cast<size_t>(where - begin_), what, kind};
   cursor_ = end_;
   return false;
 }
@@ -169,7 +169,7 @@ bool JsonReader::skip_special(bool& has_escapes) {
     return fail_at(cursor_, "a control character in a string must be escaped");
   }
   const size_t length = utf8_sequence_length({cursor_, static_cast<size_t>(end_ - cursor_)});
-  if (length == 0) return fail_at(cursor_, "this is not UTF-8");
+  if (length == 0) return fail_at(cursor_, "this is not UTF-8", JsonFault::Kind::Utf8);
   cursor_ += length;
   return true;
 }

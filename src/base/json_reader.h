@@ -31,8 +31,10 @@ struct JsonString {
 };
 
 struct JsonFault {
+  enum class Kind : uint8_t { Syntax, Depth, Utf8 };
   size_t offset = 0;
   const char* what = "";  // "expected ':'", a constant
+  Kind kind = Kind::Syntax;
 };
 
 // The caller follows the text: peek() says what comes, the function of that kind reads it. After a
@@ -99,7 +101,7 @@ class JsonReader {
   bool try_long_unsigned(uint64_t& value);
   bool try_short_decimal(double& value);
   // False, for the caller to return.
-  bool fail_at(const char* where, const char* what);
+  bool fail_at(const char* where, const char* what, JsonFault::Kind kind = JsonFault::Kind::Syntax);
 
   const char* begin_;
   const char* cursor_;
@@ -124,7 +126,8 @@ inline void JsonReader::skip_space() {
 
 inline void JsonReader::begin_container() {
   if (depth_ == kMaxDepth) {
-    fail_at(cursor_, "nested too deep: the server stops at 128 containers inside one another");
+    fail_at(cursor_, "nested too deep: the server stops at 128 containers inside one another",
+            JsonFault::Kind::Depth);
     return;
   }
   if (cursor_ == end_) return;

@@ -96,9 +96,6 @@ std::string note_of_cut_stacks(const PerfData& data, const recorder::RunFigures&
 std::vector<std::string> notes_of(const PerfData& data, const PerfDataRun& run,
                                   const formats::PerfDataFigures& figures) {
   std::vector<std::string> notes;
-  if (figures.stats.sample_records == 0) {
-    notes.push_back("nothing was written: perf took no sample of " + data.sampled_event().name);
-  }
   if (data.survey().end == formats::PerfRecordsEnd::CutOff) {
     notes.push_back("the file is cut off: what perf wrote before was taken");
   }
@@ -229,6 +226,8 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   // Without switches time on the CPU is not told from time off it.
   if (!has_switches(data)) figures.sample.on_cpu_ns = 0;
   figures.is_converted = true;
+  figures.nothing_to_convert =
+      "nothing was written: perf took no sample of " + data.sampled_event().name;
   std::vector<std::string> notes = notes_of(data, run, *played);
   figures.notes.insert(figures.notes.begin(), notes.begin(), notes.end());
   if (auto note = note_of_cut_stacks(data, figures); !note.empty()) {

@@ -22,13 +22,6 @@ bool finish_raw_log(recorder::RawLogWriter* raw_log) {
   return ok.has_value();
 }
 
-std::string why_nothing(const recorder::RunFigures& figures) {
-  for (std::string& note : recorder::notes_of(figures)) {
-    if (note.starts_with("nothing was written")) return std::move(note);
-  }
-  return "nothing was written";
-}
-
 std::string note_of_left(const std::vector<std::string>& left) {
   if (left.empty()) return "";
   const std::string first = printable_utf8(left.front());
@@ -58,7 +51,7 @@ bool report(const RecordOptions& options, const recorder::RunFigures& figures,
     const std::string left = writes_files(options) ? note_of_left(files.left_by_earlier_run()) : "";
     if (!left.empty()) print("  note      " + left + '\n');
   } else if (figures.chunks_written == 0 && figures.write_errors.empty()) {
-    complain(why_nothing(figures));
+    complain(recorder::why_nothing_was_written(figures));
   }
   for (const std::string& error : figures.write_errors) complain(error);
   for (const auto& [chunks, what] : {std::pair(half_written.not_in_files, "uploaded only"),

@@ -141,6 +141,7 @@ struct RunFigures {
   std::optional<UploadFigures> uploads;  // with --upload
   // Made of another profiler's file: advice is on its options.
   bool is_converted = false;
+  std::string nothing_to_convert;                   // why that has no sample
   std::vector<std::string> notes;                   // more for notes_of(), of the source
   std::map<std::string, uint64_t> records_skipped;  // that say nothing of stacks, by name
 

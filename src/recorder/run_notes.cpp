@@ -101,6 +101,7 @@ std::string cpu_time_unseen(const RunFigures& figures) {
 
 std::string nothing_written(const RunFigures& figures) {
   if (samples_taken(figures) > 0) return single_samples(figures);
+  if (figures.is_converted) return figures.nothing_to_convert;
   if (!cpu_time_unseen(figures).empty()) return "nothing was written";
   if (figures.target_is_stopped) {
     return "nothing was written: the target is stopped (by SIGSTOP, ^Z or a debugger) and used no "
@@ -283,10 +284,15 @@ std::string late_cpus(const RunFigures& figures) {
 
 }  // namespace
 
+std::string why_nothing_was_written(const RunFigures& figures) {
+  std::string why = nothing_written(figures);
+  return why.empty() ? "nothing was written" : why;
+}
+
 std::vector<std::string> notes_of(const RunFigures& figures) {
   std::vector<std::string> notes = figures.notes;
   if (figures.is_converted) {
-    for (auto note : {single_samples, dropped_by_sentry, lost_records, state_forgotten,
+    for (auto note : {nothing_written, dropped_by_sentry, lost_records, state_forgotten,
                       stacks_end_early, cut_symbol_tables}) {
       if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
     }

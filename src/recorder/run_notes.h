@@ -12,4 +12,7 @@ namespace sentry_prof::recorder {
 // Those in the figures come before.
 std::vector<std::string> notes_of(const RunFigures& figures);
 
+// Of a run that has written no chunk: the note that says why, or that it is so.
+std::string why_nothing_was_written(const RunFigures& figures);
+
 }  // namespace sentry_prof::recorder

@@ -415,15 +415,23 @@ void ProfileScan::finish() {
                    [] { return std::string("the profile has ended in front of this"); });
 }
 
+std::string_view rule_of(JsonFault::Kind kind) {
+  switch (kind) {
+    case JsonFault::Kind::Depth:
+      return "json-depth";
+    case JsonFault::Kind::Utf8:
+      return "json-utf8";
+    case JsonFault::Kind::Syntax:
+      break;
+  }
+  return "json-syntax";
+}
+
 void ProfileScan::tell_fault(const JsonFault& fault) {
-  const std::string_view what = fault.what;
-  std::string_view rule = "json-syntax";
-  if (what.starts_with("nested")) rule = "json-depth";
-  if (what.find("UTF-8") != what.npos) rule = "json-utf8";
   const bool has_bom = fault.offset == 0 && text_.starts_with("\xEF\xBB\xBF");
-  if (has_bom) rule = "json-utf8";
+  const std::string_view rule = has_bom ? "json-utf8" : rule_of(fault.kind);
   reporter_.report(rule, fault.offset, [&] {
-    return has_bom ? std::string("a byte order mark; remove these three bytes") : std::string(what);
+    return std::string(has_bom ? "a byte order mark; remove these three bytes" : fault.what);
   });
 }
 

@@ -1,4 +1,4 @@
-// Where finished chunks go. cli composes it: a file in a format, later an uploader, or both.
+// Where finished chunks go. cli composes it: a file in a format, an uploader, or both.
 #pragma once
 
 #include "sentry_prof/profile.h"

@@ -108,11 +108,8 @@ struct GoFunctionTable::Record {
 Result<std::unique_ptr<GoFunctionTable>> GoFunctionTable::open(const ByteSource& file,
                                                                const Layout& layout,
                                                                uint64_t max_bytes) {
-  const bool is_of_machine =
-      layout.machine == EM_X86_64 && layout.is_64_bit && layout.order == std::endian::little;
-  const auto section = is_of_machine ? find_go_functions(file, layout) : std::nullopt;
-  if (!section) return fail(ErrorCode::NotFound, "no table of Go's functions");
-  std::unique_ptr<GoFunctionTable> table(new GoFunctionTable(file, layout, *section));
+  if (!layout.go_functions) return fail(ErrorCode::NotFound, "no table of Go's functions");
+  std::unique_ptr<GoFunctionTable> table(new GoFunctionTable(file, layout));
   if (auto ok = table->read_header(); !ok) return tl::unexpected(std::move(ok.error()));
   if (auto ok = table->read_functions(max_bytes); !ok) return tl::unexpected(std::move(ok.error()));
   if (auto ok = table->find_text(); !ok) return tl::unexpected(std::move(ok.error()));
@@ -168,19 +165,19 @@ Result<void> GoFunctionTable::read_functions(uint64_t max_bytes) {
   return {};
 }
 
-// Only position-independent programs of LLVM's linker have nothing in the header's place before
-// Go 1.26.
+// The table says where its functions are, or the layout does.
 Result<void> GoFunctionTable::find_text() {
-  if (text_ == 0 && !layout_.go_module) text_ = go_text_of_loader(file_, layout_, section_);
   if (text_ != 0) return {};
-  const auto text = read_go_text(file_, layout_);
-  if (!text) return tl::unexpected(text.error());
+  const GoText text = layout_.go_text.value_or(GoText());
+  if (text.begin == 0)
+    return fail(ErrorCode::Unsupported, "a table of Go's functions without places");
   // Go's runtime does not start if this does not hold (moduledataverify1).
-  if (text->begin == 0 || text->min_pc - text->begin != functions_.front().begin ||
-      text->max_pc - text->begin != functions_.back().begin) {
+  const bool is_of_these = text.min_pc - text.begin == functions_.front().begin &&
+                           text.max_pc - text.begin == functions_.back().begin;
+  if (text.max_pc != 0 && !is_of_these) {
     return fail(ErrorCode::Unsupported, "a table of Go's functions that are elsewhere");
   }
-  text_ = text->begin;
+  text_ = text.begin;
   return {};
 }
 

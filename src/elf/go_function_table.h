@@ -23,7 +23,7 @@ namespace sentry_prof::elf {
 // thread at a time may ask.
 class GoFunctionTable final : public unwind::CfiSource {
  public:
-  // Of an x86-64 image that has one (find_go_functions()), of which no more than `max_bytes` are
+  // Of an x86-64 image that has one (Layout::go_functions), of which no more than `max_bytes` are
   // kept. `file` and `layout`, which are the image's, must outlive the table. NotFound: it has
   // none, or of another machine. Unsupported: of another version of Go. Malformed, Io,
   // LimitExceeded.
@@ -70,8 +70,8 @@ class GoFunctionTable final : public unwind::CfiSource {
     int64_t bytes = 0;
   };
 
-  GoFunctionTable(const ByteSource& file, const Layout& layout, const Section& section)
-      : file_(file), layout_(layout), section_(section) {}
+  GoFunctionTable(const ByteSource& file, const Layout& layout)
+      : file_(file), layout_(layout), section_(*layout.go_functions) {}
 
   Result<void> read_header();
   Result<void> read_functions(uint64_t max_bytes);

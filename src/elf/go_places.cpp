@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <vector>
+
+#include <elf.h>
 
 namespace sentry_prof::elf {
 namespace {
@@ -30,7 +33,7 @@ bool is_table(Bytes bytes) {
          pointer_bytes == 8;
 }
 
-std::optional<Section> search(const ByteSource& file, const Section& section) {
+std::optional<Section> search_table(const ByteSource& file, const Section& section) {
   const uint64_t first = (kAlignment - section.address.value % kAlignment) % kAlignment;
   const uint64_t end = std::min(section.size_bytes, kMaxSearched_bytes);
   std::vector<std::byte> piece;
@@ -49,37 +52,47 @@ std::optional<Section> search(const ByteSource& file, const Section& section) {
   return std::nullopt;
 }
 
+// Words of `section` as the loader leaves them to a program that is not moved. Go's and GNU's
+// linkers store the addends of relocations in place, LLVM's leaves zeros there. False if they
+// cannot be read.
+bool read_words(const ByteSource& file, const GoSections& sections, const Section& section,
+                uint64_t offset, std::span<uint64_t> words) {
+  if (!range_fits<uint64_t>(offset, words.size_bytes(), section.size_bytes) ||
+      !file.read_at(section.file_offset + offset, std::as_writable_bytes(words))) {
+    return false;
+  }
+  const bool is_left_to_loader =
+      std::ranges::all_of(words, [](uint64_t word) { return word == 0; });
+  if (is_left_to_loader && sections.rela_dyn) {
+    apply_relative_relocations(file, *sections.rela_dyn, {section.address.value + offset}, words);
+  }
+  return true;
+}
+
+// Go 1.26 has moved it out of the table, where it took a relocation.
+std::optional<GoText> find_text(const ByteSource& file, const GoSections& sections,
+                                const Section& table) {
+  if (sections.module) {
+    std::array<uint64_t, 3> words{};
+    if (!read_words(file, sections, *sections.module, kModuleTextOffset, words)) return {};
+    return GoText{words[2], words[0], words[1]};
+  }
+  std::array<uint64_t, 1> text{};
+  if (!read_words(file, sections, table, kHeaderTextOffset, text)) return {};
+  return GoText{text[0], 0, 0};
+}
+
 }  // namespace
 
-std::optional<Section> find_go_functions(const ByteSource& file, const Layout& layout) {
-  if (layout.go_functions) return layout.go_functions;
-  return may_have_go_functions(layout) ? search(file, *layout.data_rel_ro) : std::nullopt;
-}
-
-bool may_have_go_functions(const Layout& layout) {
-  return layout.go_functions || (layout.go_build_info && layout.data_rel_ro);
-}
-
-Result<GoText> read_go_text(const ByteSource& file, const Layout& layout) {
-  const std::optional<Section>& module = layout.go_module;
-  std::array<uint64_t, 3> words{};
-  if (!module || !range_fits<uint64_t>(kModuleTextOffset, sizeof words, module->size_bytes)) {
-    return fail(ErrorCode::Unsupported, "a table of Go's functions without places");
+void find_go_places(const ByteSource& file, const GoSections& sections, Layout& layout) {
+  const bool is_of_machine =
+      layout.machine == EM_X86_64 && layout.is_64_bit && layout.order == std::endian::little;
+  if (!is_of_machine) return;
+  layout.go_functions = sections.functions;
+  if (!layout.go_functions && sections.is_of_go && sections.data_rel_ro) {
+    layout.go_functions = search_table(file, *sections.data_rel_ro);
   }
-  if (!file.read_at(module->file_offset + kModuleTextOffset,
-                    std::as_writable_bytes(std::span(words)))) {
-    return fail(ErrorCode::Io, "where Go's code begins cannot be read");
-  }
-  const LinkAddress first{module->address.value + kModuleTextOffset};
-  if (words[2] == 0) apply_relative_relocations(file, layout, first, words);
-  return GoText{words[2], words[0], words[1]};
-}
-
-uint64_t go_text_of_loader(const ByteSource& file, const Layout& layout, const Section& table) {
-  uint64_t text = 0;
-  const LinkAddress place{table.address.value + kHeaderTextOffset};
-  apply_relative_relocations(file, layout, place, std::span(&text, 1));
-  return text;
+  if (layout.go_functions) layout.go_text = find_text(file, sections, *layout.go_functions);
 }
 
 }  // namespace sentry_prof::elf

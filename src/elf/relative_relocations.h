@@ -11,9 +11,10 @@
 
 namespace sentry_prof::elf {
 
-// Of the words of eight bytes at `first`, those that .rela.dyn of an x86-64 image has a relative
-// relocation for become its addend: a link address. Others, and what cannot be read, stay.
-void apply_relative_relocations(const ByteSource& file, const Layout& layout, LinkAddress first,
+// Of the words of eight bytes at `first`, those that `rela_dyn` of an x86-64 image has a relative
+// relocation for become its addend: a link address. Others, and what cannot be read, stay. Reads
+// 16 MiB of it at the most.
+void apply_relative_relocations(const ByteSource& file, const Section& rela_dyn, LinkAddress first,
                                 std::span<uint64_t> words);
 
 }  // namespace sentry_prof::elf

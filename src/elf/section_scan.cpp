@@ -1,6 +1,7 @@
 #include "elf/section_scan.h"
 
 #include "base/checked.h"
+#include "elf/go_places.h"
 
 #include <algorithm>
 #include <array>
@@ -91,6 +92,7 @@ class Scan {
       ByteReader reader(piece, header_.order);
       while (!reader.at_end()) look_at(decode_section_header(reader, header_.is_64_bit));
     }
+    find_go_places(file_, go_, layout_);
   }
 
  private:
@@ -122,9 +124,8 @@ class Scan {
         return take_symbols(section, layout_.dynsym);
       case SHT_NOTE:
         return take_note(section);
-      case SHT_RELA:
-        return take_relocations(section);
       case SHT_PROGBITS:
+      case SHT_RELA:
       case SHT_X86_64_UNWIND:
         return take_named(section);
       default:
@@ -139,11 +140,11 @@ class Scan {
     if (name == ".debug_frame") return take_debug_frame(section);
     if (name == ".zdebug_frame") return take_packed(section, true);
     if (name == ".gopclntab" || name == ".data.rel.ro.gopclntab") {
-      return take_first(section, layout_.go_functions);
+      return take_first(section, go_.functions);
     }
-    if (name == ".go.buildinfo") return take_first(section, layout_.go_build_info);
-    if (name == ".data.rel.ro") return take_first(section, layout_.data_rel_ro);
-    if (name == ".go.module") return take_first(section, layout_.go_module);
+    if (name == ".go.module") return take_first(section, go_.module);
+    if (name == ".data.rel.ro") return take_first(section, go_.data_rel_ro);
+    if (name == ".rela.dyn") return take_first(section, go_.rela_dyn);
     if (name == ".gnu_debugdata") return take_first(section, layout_.gnu_debugdata);
     if (name == ".eh_frame_hdr") return take_first(section, layout_.eh_frame_hdr);
   }
@@ -152,10 +153,6 @@ class Scan {
   void take_text(const SectionHeader& section) {
     if (!text_was_seen_) layout_.text = within_file(section);
     text_was_seen_ = true;
-  }
-
-  void take_relocations(const SectionHeader& section) {
-    if (names_.at(section.name) == ".rela.dyn") take_first(section, layout_.rela_dyn);
   }
 
   void take_first(const SectionHeader& section, std::optional<Section>& place) const {
@@ -173,7 +170,9 @@ class Scan {
   }
 
   void take_note(const SectionHeader& section) {
-    if (names_.at(section.name) != ".note.gnu.build-id") return;
+    const std::string_view name = names_.at(section.name);
+    if (name == ".note.go.buildid") go_.is_of_go = true;
+    if (name != ".note.gnu.build-id") return;
     const auto note = within_file(section);
     if (note && layout_.notes.size() < Layout::kMaxNotes) layout_.notes.push_back(*note);
   }
@@ -190,6 +189,7 @@ class Scan {
   const FileHeader& header_;
   const SectionTable& table_;
   Layout& layout_;
+  GoSections go_;
   SectionNames names_;
   bool text_was_seen_ = false;
 };

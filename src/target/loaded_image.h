@@ -4,7 +4,6 @@
 #include "base/byte_source.h"
 #include "elf/cfi_table.h"
 #include "elf/go_function_table.h"
-#include "elf/go_places.h"
 #include "elf/identity.h"
 #include "elf/layout.h"
 #include "target/debug_cfi.h"
@@ -48,7 +47,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   bool is_known_by_name_only() const { return layout_.segments.empty(); }
   // Recording thread only. Its CFI could not be read because nobody answered.
   bool has_lost_cfi() const {
-    const bool is_whole = cfi_ != nullptr && (go_functions_ != nullptr || !elf::may_have_go_functions(layout_));
+    const bool is_whole = cfi_ != nullptr && (go_functions_ != nullptr || !layout_.go_functions);
     return cfi_was_tried_ && !is_whole && file_->was_silent();
   }
 

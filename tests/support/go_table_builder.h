@@ -92,11 +92,14 @@ inline std::vector<std::byte> go_module(uint64_t text, uint64_t min_pc, uint64_t
 // Where such a table is, if not in .gopclntab alone.
 struct GoImageOptions {
   ElfKind kind = {};
+  uint64_t address = 0x4000;           // of the section that has the table
   std::vector<std::byte> module = {};  // .go.module
   // In .data.rel.ro, behind so many bytes of which nothing looks like a table.
   std::optional<size_t> bytes_before = {};
-  bool has_build_info = true;
-  std::vector<std::pair<uint64_t, uint64_t>> relocations = {};  // relative: where and what
+  bool has_go_note = true;
+  // Where and what; of relative ones.
+  std::vector<std::pair<uint64_t, uint64_t>> relocations = {};
+  uint64_t relocation_type = R_X86_64_RELATIVE;
 };
 
 // An image with such a table and, at 0x1000, `code`.
@@ -109,23 +112,23 @@ inline std::vector<std::byte> go_image(std::vector<std::byte> table,
                .flags = SHF_ALLOC | SHF_EXECINSTR,
                .address = 0x1000,
                .contents = std::move(code)});
-  if (options.has_build_info) {
-    elf.section({.name = ".go.buildinfo", .contents = std::vector<std::byte>(32)});
+  if (options.has_go_note) {
+    elf.section(
+        {.name = ".note.go.buildid", .type = SHT_NOTE, .contents = std::vector<std::byte>(32)});
   }
-  if (options.bytes_before) {
-    table.insert(table.begin(), *options.bytes_before, std::byte{0x11});
-    elf.section({.name = ".data.rel.ro", .address = 0x4000, .contents = std::move(table)});
-  } else {
-    elf.section({.name = ".gopclntab", .address = 0x4000, .contents = std::move(table)});
-  }
+  table.insert(table.begin(), options.bytes_before.value_or(0), std::byte{0x11});
+  elf.section({.name = options.bytes_before ? ".data.rel.ro" : ".gopclntab",
+               .address = options.address,
+               .contents = std::move(table)});
   if (!options.module.empty()) {
     elf.section({.name = ".go.module", .address = 0x8000, .contents = options.module});
   }
   if (!options.relocations.empty()) {
     ByteWriter relocations;
     for (const auto& [place, addend] : options.relocations) {
-      relocations.u64(place).u64(R_X86_64_RELATIVE).u64(addend);
+      relocations.u64(place).u64(options.relocation_type).u64(addend);
     }
+    relocations.u32(0);  // no whole one
     elf.section({.name = ".rela.dyn", .type = SHT_RELA, .contents = relocations.bytes()});
   }
   elf.segment({.type = PT_LOAD, .flags = PF_R | PF_X, .of_section = ".text"});

@@ -213,21 +213,35 @@ TEST_CASE("since Go 1.26 another section says where the code begins", "[go]") {
 }
 
 TEST_CASE("LLVM's linker leaves where the code begins to the loader", "[go]") {
+  using Relocations = std::vector<std::pair<uint64_t, uint64_t>>;
   const auto table = go_table(kProgram, {.text = 0});
   constexpr uint64_t kHeaderText = 0x4018, kModuleText = 0x8000 + 160;
-  Image older(go_image(table, {}, {.relocations = {{0x4000, 7}, {kHeaderText, 0x1000}}}));
+  Relocations many;
+  for (uint64_t i = 0; i < 5000; ++i) many.emplace_back(0x100000 + 8 * i, 7);
+  many.emplace_back(kHeaderText, 0x1000);
+  Image older(go_image(table, {}, {.relocations = many}));
   CHECK(older.at(0x1003) == RowStatus::Found);
-  const auto later_by = [&](std::vector<std::pair<uint64_t, uint64_t>> relocations) {
+  // The table is somewhere in .data.rel.ro, too.
+  Image elsewhere(
+      go_image(table, {}, {.bytes_before = 0x40, .relocations = {{kHeaderText + 0x40, 0x1000}}}));
+  CHECK(elsewhere.at(0x1003) == RowStatus::Found);
+  const auto later_by = [&](Relocations relocations) {
     return Image(
         go_image(table, {}, {.module = go_module(0, 0, 0), .relocations = std::move(relocations)}));
   };
   Image later =
       later_by({{kModuleText, 0x1000}, {kModuleText + 8, kEnd}, {kModuleText + 16, 0x1000}});
   CHECK(later.at(0x1003) == RowStatus::Found);
+
   CHECK(later_by({{kModuleText + 8, kEnd}, {kModuleText + 16, 0x1000}}).error() ==
         ErrorCode::Unsupported);
   CHECK(later_by({{kModuleText + 24, 0x1000}}).error() == ErrorCode::Unsupported);
-  CHECK(Image(go_image(table, {}, {.relocations = {{kHeaderText + 1, 0x1000}}})).error() ==
+  const auto older_error = [&](const GoImageOptions& options) {
+    return Image(go_image(table, {}, options)).error();
+  };
+  CHECK(older_error({.relocations = {{kHeaderText + 1, 0x1000}}}) == ErrorCode::Unsupported);
+  CHECK(older_error({.relocations = {{kHeaderText - 8, 0x1000}}}) == ErrorCode::Unsupported);
+  CHECK(older_error({.relocations = {{kHeaderText, 0x1000}}, .relocation_type = R_X86_64_64}) ==
         ErrorCode::Unsupported);
 }
 
@@ -239,13 +253,26 @@ TEST_CASE("linkers other than Go's lay the table somewhere into .data.rel.ro", "
     Image image(go_image(table, {}, {.bytes_before = bytes_before}));
     CHECK(image.at(0x1003) == RowStatus::Found);
     CHECK(image.open().value()->name_at({kMain}, 100) == "main.main");
+    // Nothing is read behind the section.
+    const Section& found = *image.layout.go_functions;
+    CHECK(found.size_bytes == table.size());
+    CHECK(found.address.value == 0x4000 + bytes_before);
   }
-  // It is aligned, and only programs of Go are searched.
-  CHECK(Image(go_image(table, {}, {.bytes_before = 16})).error() == ErrorCode::NotFound);
-  CHECK(Image(go_image(table, {}, {.bytes_before = 32, .has_build_info = false})).error() ==
-        ErrorCode::NotFound);
-  const auto of_arm = go_table(kProgram, {.quantum = 4});
-  CHECK(Image(go_image(of_arm, {}, {.bytes_before = 32})).error() == ErrorCode::NotFound);
+  // Addresses are aligned, places in the section need not be.
+  Image image(go_image(table, {}, {.address = 0x4010, .bytes_before = 16}));
+  CHECK(image.at(0x1003) == RowStatus::Found);
+  const auto error_of = [](std::vector<std::byte> other, const GoImageOptions& options) {
+    return Image(go_image(std::move(other), {}, options)).error();
+  };
+  CHECK(error_of(table, {.bytes_before = 16}) == ErrorCode::NotFound);
+  CHECK(error_of(table, {.address = 0x4010, .bytes_before = 32}) == ErrorCode::NotFound);
+  // Only programs of Go are searched, and only for such tables.
+  CHECK(error_of(table, {.bytes_before = 32, .has_go_note = false}) == ErrorCode::NotFound);
+  for (const GoTableOptions& other :
+       {GoTableOptions{.magic = 0xfffffffa}, {.quantum = 4}, {.pointer_bytes = 4}}) {
+    CHECK(error_of(go_table(kProgram, other), {.bytes_before = 32}) == ErrorCode::NotFound);
+  }
+  CHECK(error_of(patched(table, 4, 1, 2), {.bytes_before = 32}) == ErrorCode::NotFound);
 }
 
 TEST_CASE("numbers that do not fit are refused", "[go]") {

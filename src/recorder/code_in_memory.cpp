@@ -94,7 +94,8 @@ bool CodeInMemory::has_room_for(const PageId& id) const {
 void CodeInMemory::keep(std::unique_ptr<Page> page, bool is_wanted) const {
   std::unique_ptr<Page>& place = place_of(page->id);
   const bool is_known = known(page->id) != nullptr;
-  const bool may_have_ended = is_known && time_ns_ - place->read_ns <= kLongestUnread_ns;
+  const bool may_have_ended =
+      is_known && time_ns_ - std::min(time_ns_, place->read_ns) <= kLongestUnread_ns;
   if (page->size_bytes == 0 && may_have_ended) {
     place->time_ns = time_ns_;
     place->use_ns = std::min(place->use_ns, kRetry_ns);

@@ -21,7 +21,7 @@ enum class CallKind : uint8_t {
 
 struct CallSite {
   CallKind kind = CallKind::Unknown;
-  // Direct: the bytes are those of an indirect call, too, if the other leads to no code.
+  // Direct: the bytes also end an indirect call, which it is if `target_offset` leads to no code.
   bool may_be_indirect = false;
   int32_t target_offset = 0;  // Direct: from the return address to what was called
 

@@ -61,19 +61,22 @@ constexpr size_t kSetFramePointer_bytes = 3;
 
 constexpr int32_t kMaxFrame_bytes = 1 << 17;  // well below what a CompactRule holds
 
-// sub $N,%rsp: N; none if it is something else, or N is no frame's size.
-std::optional<int32_t> subtracted_bytes(ByteReader& reader) {
-  if (reader.u8() != kRexW) return std::nullopt;
+struct Subtraction {
+  int32_t count = 0;        // of bytes; 0: no frame has so many
+  uint64_t size_bytes = 0;  // of the instruction
+};
+
+// sub $N,%rsp; none if it is something else.
+std::optional<Subtraction> subtraction_at(Bytes code) {
+  ByteReader reader(code);
+  const bool has_rex = reader.u8() == kRexW;
   const uint8_t opcode = reader.u8();
-  if (reader.u8() != kModRmSubRsp) return std::nullopt;
-  int32_t count = 0;
-  if (opcode == kSubByte) {
-    count = reader.i8();
-  } else if (opcode == kSubNumber) {
-    count = reader.i32();
-  }
+  const bool is_subtraction =
+      has_rex && (opcode == kSubByte || opcode == kSubNumber) && reader.u8() == kModRmSubRsp;
+  if (!is_subtraction) return std::nullopt;
+  const int32_t count = opcode == kSubByte ? reader.i8() : reader.i32();
   const bool is_size = reader.ok() && count > 0 && count % 8 == 0 && count <= kMaxFrame_bytes;
-  return is_size ? std::optional(count) : std::nullopt;
+  return Subtraction{is_size ? count : 0, reader.position()};
 }
 
 // bang; push %rbp; perhaps mov %rsp,%rbp; sub $N,%rsp, if the frame has more than that. C1, and C2
@@ -86,10 +89,11 @@ std::optional<Beginning> banging_beginning(Bytes code) {
   const uint64_t push_end = reader.position();
   const bool keeps_frame_pointer = is_frame_pointer_set(code.subspan(push_end));
   if (keeps_frame_pointer) reader.skip(kSetFramePointer_bytes);
-  const uint64_t set_end = reader.position();
-  const auto count = subtracted_bytes(reader);
-  const uint64_t end = count ? reader.position() : set_end;
-  return Beginning{push_end, end, end, static_cast<int16_t>(count.value_or(0) / 8 + 2),
+  const auto made_room = subtraction_at(code.subspan(reader.position()));
+  if (made_room && made_room->count == 0) return std::nullopt;
+  const Subtraction room = made_room.value_or(Subtraction());
+  const uint64_t end = reader.position() + room.size_bytes;
+  return Beginning{push_end, end, end, static_cast<int16_t>(room.count / 8 + 2),
                    keeps_frame_pointer};
 }
 
@@ -113,8 +117,12 @@ std::optional<Beginning> storing_beginning(Bytes code) {
     reader.skip(kPatch_bytes);
     if (reader.u16() != 0) return std::nullopt;  // the upper half of N
   } else {
-    count = subtracted_bytes(reader);
-    if (!count || reader.position() != kLongSub_bytes) return std::nullopt;
+    const auto made_room = subtraction_at(code);
+    if (!made_room || made_room->count == 0 || made_room->size_bytes != kLongSub_bytes) {
+      return std::nullopt;
+    }
+    count = made_room->count;
+    reader.skip(kLongSub_bytes);
   }
   const std::optional<int32_t> offset = offset_of_stored_fp(reader);
   if (!offset || !reader.ok() || *offset < 0 || *offset % 8 != 0) return std::nullopt;

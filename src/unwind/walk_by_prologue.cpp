@@ -36,8 +36,6 @@ std::optional<Step> Walker::step_by_prologue() {
   }
   if (is_in_frame) {
     if (const auto step = step_from_entered_stub()) return step;
-  }
-  if (is_in_frame) {
     if (const auto step = step_over_pushed_words(prologue.rule)) return step;
   }
   if (has_rule && !prologue.keeps_frame_pointer) return ends(WalkEnd::NoUnwindInfo);
@@ -124,8 +122,7 @@ std::optional<Step> Walker::leave_unknown_code(WalkEnd end) {
 // Whether the frame pointer is of the interpreter, and of that which called what the walk came
 // from. It keeps in the word below where its caller's stack pointer was, and in the next where its
 // own is in a call (frame::interpreter_frame_last_sp_offset), from JDK 22 on in words above the
-// frame pointer; 0 if it called nothing of Java's. What is compiled has some of its arguments below
-// that.
+// frame pointer; 0 if it called nothing of Java's: else a leaf is what it called, and skips it.
 bool Walker::is_record_of_interpreter() {
   if (!cursor_.fp_is_known || cursor_.fp < cursor_.sp || cursor_.fp % 8 != 0) return false;
   uint64_t callers_sp = 0;
@@ -133,7 +130,8 @@ bool Walker::is_record_of_interpreter() {
   const bool is_read =
       stack_.read_u64({cursor_.fp - 8}, callers_sp) && stack_.read_u64({cursor_.fp - 16}, own_sp);
   return is_read && is_sp_above(callers_sp, cursor_.fp + kFrameRecord_bytes, kMaxLocals_bytes) &&
-         (own_sp == 0 || is_sp_of_call(own_sp) || is_sp_of_call(cursor_.fp + 8 * own_sp));
+         (own_sp == 0 || (!cursor_.pc_is_exact &&
+                          (is_sp_of_call(own_sp) || is_sp_of_call(cursor_.fp + 8 * own_sp))));
 }
 
 // Between the cursor and the interpreter's stack pointer are arguments only: no frame that has kept
@@ -141,6 +139,7 @@ bool Walker::is_record_of_interpreter() {
 bool Walker::is_sp_of_call(uint64_t sp) {
   constexpr uint64_t kMaxArguments_bytes = 4096;  // 255 words, and what aligns them
   if (!is_sp_above(sp, cursor_.sp, kMaxArguments_bytes)) return false;
+  if (!spend(static_cast<uint32_t>((sp - cursor_.sp) / 8))) return false;
   for (uint64_t place = cursor_.sp; place + kFrameRecord_bytes <= sp; place += 8) {
     uint64_t fp = 0;
     uint64_t return_address = 0;

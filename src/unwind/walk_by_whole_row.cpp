@@ -51,7 +51,7 @@ Step Walker::step_over(const Row& row) {
       apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);
   if (!spend(result.work)) return ends(WalkEnd::Unsupported);
   if (result.outcome == RowOutcome::UnknownRegister && has_frame_record_of(row)) {
-    return work_left_ > 0 ? step_by_frame_pointer() : ends(WalkEnd::Unsupported);
+    return step_by_frame_pointer();
   }
   if (result.outcome != RowOutcome::Stepped) return ends_with(result);
   return take_registers(result.caller, row.is_signal_frame);

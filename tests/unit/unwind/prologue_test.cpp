@@ -85,6 +85,7 @@ TEST_CASE("frames of the least size have no displacement, or nothing to make roo
   CompiledFunction banging({0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55});
   CHECK(banging.at(7) == from_sp(1));
   CHECK(banging.at(8) == framed(2));
+  CHECK(banging.find(8).kind == Kind::Frame);
   CHECK(banging.find(200).kind == Kind::Frame);
   CHECK(banging.at(200) == framed(2));
 }
@@ -163,6 +164,12 @@ TEST_CASE("code of others has no rule by its beginning") {
   CompiledFunction other_store({0x48, 0x81, 0xec, 0x18, 0x00, 0x00, 0x00,  //
                                 0x48, 0x89, 0x6c, 0x24, 0x08});            // not at its end
   CHECK(other_store.find(500).kind == Kind::NoneNear);
+  CompiledFunction negative_behind_bang({0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
+                                         0x48, 0x83, 0xec, 0xf8});
+  CHECK(negative_behind_bang.find(500).kind == Kind::NoneNear);
+  CompiledFunction too_large({0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
+                              0x48, 0x81, 0xec, 0x08, 0x00, 0x02, 0x00});
+  CHECK(too_large.find(500).kind == Kind::NoneNear);
   CompiledFunction negative({0x48, 0x81, 0xec, 0xf8, 0xff, 0xff, 0xff,  // sub $-8,%rsp
                              0x48, 0x89, 0x6c, 0x24, 0xf0});
   CHECK(negative.find(500).kind == Kind::NoneNear);

@@ -86,6 +86,19 @@ TEST_CASE("the interpreter, which called compiled code, is found and left by the
   CHECK(walk.frames[2].origin == FrameOrigin::FramePointer);
 }
 
+TEST_CASE("the interpreter is not skipped by code that it called and that has no frame yet") {
+  CompiledCodeWorld w;
+  w.memory.put(kInnerMethod, std::vector<int>(12, 0x90));  // no beginning is near
+  w.memory.put(kInnerMethodPc, {0x75, 0x00, 0xff, 0xe0});
+  // Nor is one whose stack it was: that has called nothing.
+  for (const uint64_t own_sp : {address_of_word(1), uint64_t{0} - 2, uint64_t{0}}) {
+    const std::vector<uint64_t> words{kInterpreterPc, own_sp, address_of_word(5), 0,
+                                      at(kCallerOfMethodsPc)};
+    const Walk walk = w.walk(words, address_of_word(3));
+    CHECK(end_of(walk) == (own_sp == 0 ? "root" : "no_unwind_info"));
+  }
+}
+
 TEST_CASE("so it is where the compiled code has pushed registers for a moment") {
   CompiledCodeWorld w;
   std::vector<uint64_t> words{0, 0};
@@ -231,6 +244,22 @@ TEST_CASE("a stub to which a jump led is left by what is behind a call, if it pu
   w.memory.put_call(kInnerMethodPc, kArea + 0x100);
   CHECK(end_of(w.walk_of(0, 0)) == "root");
   CHECK(pcs(w.walk_of(1, 0)) == Pcs{w.kPc});
+}
+
+TEST_CASE("a stub and its arguments have 16 words on the stack at the most") {
+  StubWorld w;
+  w.memory.put_call(kInnerMethodPc, w.kStub);
+  CHECK(w.walk_of(15, 0).is_complete());
+  CHECK_FALSE(w.walk_of(16, 0).is_complete());
+}
+
+TEST_CASE("a word on top of a method's stack that looks like a call's is none of a stub's") {
+  // Where its frame is found it is believed first; where a method cannot be left so, a jump may
+  // have led to a stub, which has no frame, from what was called.
+  CompiledCodeWorld w;
+  std::vector<uint64_t> words{kOuterMethodPc, 0, 0, 0, 77, kOuterMethodPc};
+  push_frame(words, at(kCallerOfMethodsPc));
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc});
 }
 
 TEST_CASE("a stub is of less than 1 KiB") {

@@ -115,23 +115,35 @@ bool Walker::called_stub_here(uint64_t return_address, LinkAddress begin) {
 // of a caller farther out, or no frame pointer.
 std::optional<Step> Walker::leave_unknown_code(WalkEnd end) {
   trail_.breaks();  // another walk may know it, and go on elsewhere
-  if (modules_.has_hotspot() && !is_record_of_interpreter()) return ends(end);
-  return std::nullopt;
+  if (!modules_.has_hotspot()) return std::nullopt;
+  const std::optional<uint64_t> callers_own_sp = sp_of_interpreter();
+  if (!callers_own_sp) return ends(end);
+  const bool is_called_leaf =
+      cursor_.pc_is_exact && *callers_own_sp != 0 && *callers_own_sp != cursor_.sp;
+  if (!is_called_leaf) return std::nullopt;
+  // The frame is not the leaf's, which has none yet.
+  const auto step = step_by_code_to(
+      cursor_.sp + 8, {.kind = CompactKind::CodeFromSp, .cfa_words = 1, .return_address_words = -1},
+      Believed::AlsoMemoryCode);
+  return step ? step : ends(end);
 }
 
-// Whether the frame pointer is of the interpreter, and of that which called what the walk came
-// from. It keeps in the word below where its caller's stack pointer was, and in the next where its
-// own is in a call (frame::interpreter_frame_last_sp_offset), from JDK 22 on in words above the
-// frame pointer; 0 if it called nothing of Java's: else a leaf is what it called, and skips it.
-bool Walker::is_record_of_interpreter() {
-  if (!cursor_.fp_is_known || cursor_.fp < cursor_.sp || cursor_.fp % 8 != 0) return false;
+// None if the frame pointer is not of the interpreter, or not of that which called what the walk
+// came from. It keeps in the word below where its caller's stack pointer was, and in the next where
+// its own is in a call (frame::interpreter_frame_last_sp_offset), from JDK 22 on in words above the
+// frame pointer; 0 if it called nothing of Java's.
+std::optional<uint64_t> Walker::sp_of_interpreter() {
+  if (!cursor_.fp_is_known || cursor_.fp < cursor_.sp || cursor_.fp % 8 != 0) return std::nullopt;
   uint64_t callers_sp = 0;
   uint64_t own_sp = 0;
   const bool is_read =
       stack_.read_u64({cursor_.fp - 8}, callers_sp) && stack_.read_u64({cursor_.fp - 16}, own_sp);
-  return is_read && is_sp_above(callers_sp, cursor_.fp + kFrameRecord_bytes, kMaxLocals_bytes) &&
-         (own_sp == 0 || (!cursor_.pc_is_exact &&
-                          (is_sp_of_call(own_sp) || is_sp_of_call(cursor_.fp + 8 * own_sp))));
+  if (!is_read || !is_sp_above(callers_sp, cursor_.fp + kFrameRecord_bytes, kMaxLocals_bytes)) {
+    return std::nullopt;
+  }
+  if (own_sp == 0 || is_sp_of_call(own_sp)) return own_sp;
+  own_sp = cursor_.fp + 8 * own_sp;
+  return is_sp_of_call(own_sp) ? std::optional(own_sp) : std::nullopt;
 }
 
 // Between the cursor and the interpreter's stack pointer are arguments only: no frame that has kept

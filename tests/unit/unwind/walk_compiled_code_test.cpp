@@ -90,12 +90,19 @@ TEST_CASE("the interpreter is not skipped by code that it called and that has no
   CompiledCodeWorld w;
   w.memory.put(kInnerMethod, std::vector<int>(12, 0x90));  // no beginning is near
   w.memory.put(kInnerMethodPc, {0x75, 0x00, 0xff, 0xe0});
-  // Nor is one whose stack it was: that has called nothing.
-  for (const uint64_t own_sp : {address_of_word(1), uint64_t{0} - 2, uint64_t{0}}) {
-    const std::vector<uint64_t> words{kInterpreterPc, own_sp, address_of_word(5), 0,
-                                      at(kCallerOfMethodsPc)};
-    const Walk walk = w.walk(words, address_of_word(3));
-    CHECK(end_of(walk) == (own_sp == 0 ? "root" : "no_unwind_info"));
+  const auto walk = [&](uint64_t top, uint64_t own_sp) {
+    return w.walk({top, own_sp, address_of_word(5), 0, at(kCallerOfMethodsPc)}, address_of_word(3));
+  };
+  for (const uint64_t own_sp : {address_of_word(1), uint64_t{0} - 2}) {
+    CHECK(pcs(walk(kInterpreterPc, own_sp)) ==
+          Pcs{kInnerMethodPc, kInterpreterPc, kCallerOfMethodsPc});
+    // It may have taken the return address off the stack for a moment.
+    CHECK(pcs(walk(77, own_sp)) == Pcs{kInnerMethodPc});
+    CHECK(end_of(walk(77, own_sp)) == "no_unwind_info");
+  }
+  // The interpreter itself, which calls nothing, or is about to.
+  for (const uint64_t own_sp : {uint64_t{0}, kMethodStack}) {
+    CHECK(pcs(walk(kInterpreterPc, own_sp)) == Pcs{kInnerMethodPc, kCallerOfMethodsPc});
   }
 }
 

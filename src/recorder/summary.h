@@ -8,7 +8,8 @@
 
 namespace sentry_prof::recorder {
 
-// The object that `record --summary FILE` writes; its keys are part of the command line's contract.
+// The object that `record --summary FILE` writes; its keys are part of the command line's contract
+// (docs/summary.md).
 std::string summary_json(const RunFigures& figures, const std::vector<std::string>& files);
 
 // Lines for the terminal, each ending in a newline. `is_verbose` adds the set-up and all counters.

@@ -22,7 +22,7 @@ constexpr size_t kMaxWordDistance_bytes = 4 * kPage_bytes;
 // more halves the chance for a program that is made to deceive.
 constexpr size_t kMaxOuterWords = 4;
 // Copying that much takes a CPU about 80 ms. Five stacks of 1 MiB, as often as the rings are looked
-// at while copies are cut (recorder.cpp: kDeepPollInterval_ns).
+// at while copies are cut (PollPace::kDeepInterval_ns).
 constexpr uint64_t kBytesPerSecond = 512u << 20;
 // A walk of recursion takes about 50 ns a frame, as copying so much does.
 constexpr uint64_t kBytesPerFrame = 320;

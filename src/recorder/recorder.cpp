@@ -6,8 +6,9 @@
 #include "os/priority.h"
 #include "os/privileges.h"
 #include "os/process.h"
-#include "os/process_memory.h"
 #include "recorder/executable_name.h"
+#include "recorder/left_out_processes.h"
+#include "recorder/poll_pace.h"
 #include "recorder/register_mapping.h"
 #include "recorder/run_figures.h"
 #include "sampling/file_budget.h"
@@ -15,11 +16,9 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 
@@ -27,13 +26,6 @@ namespace sentry_prof::recorder {
 
 namespace {
 
-// The rings are sized for a quarter of a second of samples, as far as the memory limits allow;
-// their watermark wakes us earlier should they fill faster than in this time.
-constexpr uint64_t kPollInterval_ns = 100'000'000;
-// While most stacks are deeper than their copies the rest is read from the process, as long as it
-// is there: of one that ends soon after, only if that is done sooner.
-constexpr uint64_t kDeepPollInterval_ns = 10'000'000;
-constexpr uint64_t kDeepPhase_ns = 150'000'000;  // longer than kPollInterval_ns
 // The sampler holds back events that the kernel may still be writing; only what is older than this
 // is sure to have been handed on.
 constexpr uint64_t kSettled_ns = 10'000'000;
@@ -42,32 +34,6 @@ constexpr uint64_t kSettled_ns = 10'000'000;
 constexpr uint64_t kLatestLiveRead_ns = 500'000'000;
 constexpr int kReapInterval_ms = 1000;
 constexpr uint64_t kUsualAttach_ns = 100'000'000;  // to 5,000 threads: 170 ms
-// Of processes that would have to be recorded on their own.
-constexpr size_t kMaxPidsShown = 10;
-
-// How long to wait before the rings are looked into again.
-class PollPace {
- public:
-  // Soon at first: what deep stacks looked like before is what later ones are held against.
-  explicit PollPace(uint64_t begin_ns) : deep_until_ns_(begin_ns + kDeepPhase_ns) {}
-
-  uint64_t interval_ns() const { return interval_ns_; }
-
-  // Both counted since the recording began.
-  void on_drained(uint64_t now_ns, uint64_t samples, uint64_t cut_copies) {
-    const bool are_mostly_cut = 2 * (cut_copies - cut_copies_) > samples - samples_;
-    samples_ = samples;
-    cut_copies_ = cut_copies;
-    if (are_mostly_cut) deep_until_ns_ = now_ns + kDeepPhase_ns;
-    interval_ns_ = now_ns < deep_until_ns_ ? kDeepPollInterval_ns : kPollInterval_ns;
-  }
-
- private:
-  uint64_t deep_until_ns_;
-  uint64_t interval_ns_ = kDeepPollInterval_ns;
-  uint64_t samples_ = 0;
-  uint64_t cut_copies_ = 0;
-};
 
 // A process that has ended since has no maps any more; its samples say so themselves. But without
 // the right to read maps no sample could be unwound.
@@ -93,48 +59,6 @@ Error explain_refusal(Error error, size_t processes) {
       "hard limit of open files (ulimit -n as root, LimitNOFILE= of a service)",
       processes);
   return error;
-}
-
-std::string count_of_processes(size_t count) {
-  return count == 1 ? "a process" : fmt::format("{} processes", count);
-}
-
-// What would record them.
-std::string command_for(const std::vector<int>& pids) {
-  const size_t shown = std::min(pids.size(), kMaxPidsShown);
-  return fmt::format(
-      "sentry-prof record -p {}{}",
-      fmt::join(pids.begin(), pids.begin() + static_cast<std::ptrdiff_t>(shown), ","),
-      shown < pids.size() ? ",..." : "");
-}
-
-// A daemon's parent ends when the daemon has begun. Empty if nobody is left, as in a pid namespace
-// that ends with us.
-std::string note_of_left(const target::ProcessTable& processes) {
-  if (os::is_init()) return "";
-  const std::vector<uint32_t> living = processes.living_processes();
-  std::vector<int> left(living.begin(), living.end());
-  std::erase_if(left, os::has_ended);
-  if (left.empty()) return "";
-  return fmt::format(
-      "the recording ended with what it was pointed at, but {} that this started go{} on: {}",
-      count_of_processes(left.size()), left.size() == 1 ? "es" : "", command_for(left));
-}
-
-// Servers work in processes that they started long ago. Empty if all of those are recorded. A shell
-// that records itself has started us.
-std::string note_of_children(const std::vector<int>& pids) {
-  std::vector<int> children;
-  const auto is_left_out = [&](int child) {
-    return std::ranges::find(pids, child) == pids.end() && !os::has_ended(child) &&
-           !os::is_us_or_above_us(child);
-  };
-  for (const int pid : pids)
-    std::ranges::copy_if(os::list_children(pid), std::back_inserter(children), is_left_out);
-  if (children.empty()) return "";
-  return fmt::format("{} that the target had started before {} not recorded: {}",
-                     count_of_processes(children.size()), children.size() == 1 ? "is" : "are",
-                     command_for(children));
 }
 
 }  // namespace
@@ -256,7 +180,8 @@ void Recorder::log_session(uint32_t main_pid) const {
   options_.raw_log->on_session(session);
 }
 
-RunResult Recorder::record(Run& run, uint32_t main_pid) {
+RecordingOptions Recorder::recording_options(uint32_t main_pid,
+                                             os::ProcessMemoryReader& memory) const {
   RecordingOptions options;
   options.chunk_ns = options_.chunk_ns;
   options.first_chunk_slack_ns = first_chunk_slack_ns(options_.chunk_ns);
@@ -282,7 +207,6 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   options.find_jit_map = [files = options_.files](uint32_t pid, uint64_t program_begin_ns) {
     return files->find_jit_map(pid, program_begin_ns);
   };
-  os::ProcessMemoryReader memory;
   options.read_memory = [&memory, raw_log = options_.raw_log](const MemoryRequest& request,
                                                               std::span<os::MemoryRange> ranges) {
     const bool is_late = os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns;
@@ -291,6 +215,12 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
     if (raw_log != nullptr) raw_log->on_memory(now_ns, ranges);
     return now_ns;
   };
+  return options;
+}
+
+RunResult Recorder::record(Run& run, uint32_t main_pid) {
+  os::ProcessMemoryReader memory;
+  RecordingOptions options = recording_options(main_pid, memory);
   if (options_.raw_log != nullptr) log_session(main_pid);
   Recording recording(std::move(options), run.processes, run.images, *run.finisher, begin_ns_);
 

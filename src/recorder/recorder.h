@@ -3,6 +3,7 @@
 
 #include "os/fd.h"
 #include "os/priority.h"
+#include "os/process_memory.h"
 #include "os/signals.h"
 #include "recorder/chunk_sink.h"
 #include "recorder/figures.h"
@@ -89,6 +90,7 @@ class Recorder {
   Result<std::unique_ptr<Run>> prepare();
   static Result<std::vector<int>> hold_living(std::span<const int> pids, Run& run);
   static Result<os::Fd> hold(int pid);
+  RecordingOptions recording_options(uint32_t main_pid, os::ProcessMemoryReader& memory) const;
   RunResult record(Run& run, uint32_t main_pid);
   void follow_wall_clock(Recording& recording, uint64_t time_ns);
   uint64_t end_of(double duration_s) const;

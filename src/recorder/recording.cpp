@@ -16,16 +16,12 @@ namespace {
 
 // Estimating a chunk's size is cheap but not free; a sample adds at most some 20 KiB.
 constexpr uint32_t kSamplesPerSizeCheck = 256;
-// Maps of a process are read again after one second, then two, four ...
-constexpr uint64_t kFirstReread_ns = kNsPerSecond;
-constexpr size_t kMaxRereads = 4096;
 // Processes that have not been sampled since their exec. Their ends may get lost.
 constexpr size_t kMaxExecs = 4096;
 constexpr uint64_t kFreshSample_ns = 300'000'000;
 // A stack is walked again for each copy of an image's code that it turns out to lie in. Programs
 // make one or two; the rest of more is for the next samples.
 constexpr int kMaxCopiesASample = 4;
-constexpr uint32_t kNoThread = UINT32_MAX;
 
 // The words of eight bytes in `bytes`, which need not be aligned. `words` keeps its room.
 void copy_words(Bytes bytes, std::vector<uint64_t>& words) {
@@ -61,10 +57,10 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       regions_(options_.find_jit_map),
       namer_(options_.session, options_.main_pid, options_.main_executable,
              options_.name_executable, processes, images),
+      threads_(builder_, processes_, figures_, 2 * kNsPerSecond / options_.frequency_hz),
       dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
       chunk_begin_ns_(begin_ns),
       chunk_end_ns_(begin_ns + options_.chunk_ns + options_.first_chunk_slack_ns),
-      idle_threshold_ns_(2 * kNsPerSecond / options_.frequency_hz),
       samples_until_size_check_(kSamplesPerSizeCheck) {}
 
 void Recording::on_event(const sampling::Event& event) {
@@ -103,10 +99,9 @@ void Recording::on_clock_step(uint64_t time_ns, const profile::ClockAnchor& cloc
 
 void Recording::finish(uint64_t end_ns) {
   cut_chunk_if_due(end_ns);
-  for (auto& [tid, record] : threads_) record.activity.leave_cpu(end_ns);
+  threads_.leave_cpus(end_ns);
   cut_chunk(end_ns);
-  for (auto& [tid, record] : threads_) figures_.on_cpu_ns += record.activity.on_cpu_ns();
-  threads_.clear();
+  threads_.end_all();
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
@@ -119,7 +114,9 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
     return;
   }
   const target::Process& process = processes_.process(sample.pid);
-  if (process.modules_known_at_ns < last_loss_ns_) reread_stale_maps(sample.pid, time_ns);
+  if (rereads_.may_be_stale(sample.pid, process.modules_known_at_ns, time_ns)) {
+    reread_maps(sample.pid, time_ns);
+  }
   const unwind::ModuleMap& modules = process.modules;
   SampleWalk walked = walk(time_ns, sample, modules);
   if (is_during_exec(sample, walked.walk)) {
@@ -142,9 +139,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   }
   count(walked);
   collect_frames(stack, sample.pid, modules);
-  ThreadRecord& record = thread_record(sample.pid, sample.tid, time_ns);
-  add_marker(record, sample.tid, record.activity.on_sample(time_ns, idle_threshold_ns_));
-  const uint32_t thread = chunk_thread(record, sample.tid);
+  const uint32_t thread = threads_.on_sample(sample.pid, sample.tid, time_ns);
   ++figures_.samples;
   if (!keep_waiting(time_ns, sample.pid, thread, walked, modules)) {
     keep(time_ns, thread, stack.end, frame_buffer_);
@@ -244,27 +239,12 @@ bool Recording::find_copied_code(const target::Process& process, const unwind::W
   return false;
 }
 
-// Among the lost records may be those of a library that took another one's place, whose names its
-// functions would have. Once a second, as losses go on where a machine is overloaded.
-void Recording::reread_stale_maps(uint32_t pid, uint64_t time_ns) {
-  const auto reread = rereads_.find(pid);
-  if (reread != rereads_.end() && time_ns < reread->second.last_ns + kFirstReread_ns) return;
-  reread_maps(pid, time_ns);
-}
-
-// Not more often than a garbage pc deserves: the first time at once, and where records were lost
-// since, then after ever longer times.
 bool Recording::reread_maps(uint32_t pid, uint64_t time_ns) {
   if (!options_.reread_process) return false;
   // /proc tells of now; for a sample that waited long in the ring it would be a guess.
   const uint64_t now_ns = options_.now_ns ? options_.now_ns() : os::monotonic_ns();
   if (now_ns > time_ns && now_ns - time_ns > kFreshSample_ns) return false;
-  if (rereads_.size() > kMaxRereads) rereads_.clear();
-  Reread& reread = rereads_[pid];
-  if (time_ns < reread.not_before_ns && reread.last_ns >= last_loss_ns_) return false;
-  reread.last_ns = time_ns;
-  reread.back_off_ns = std::max(kFirstReread_ns, 2 * reread.back_off_ns);
-  reread.not_before_ns = time_ns + reread.back_off_ns;
+  if (!rereads_.begin(pid, time_ns)) return false;
   const auto snapshot = options_.reread_process(pid);
   if (!snapshot) return false;
   processes_.on_snapshot(*snapshot);
@@ -319,7 +299,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::MapEvent& map) {
 void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   processes_.on_comm(comm.pid, comm.tid, comm.name, comm.is_exec, time_ns);
   if (!comm.is_exec) return;
-  end_other_threads(comm.pid, comm.tid, time_ns);
+  threads_.end_others(comm.pid, comm.tid, time_ns);
   forget_code(comm.pid);  // of the program before
   regions_.on_exec(comm.pid, time_ns);
   if (execs_.size() > kMaxExecs) execs_.clear();
@@ -327,34 +307,8 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
   namer_.on_exec(comm.pid);
 }
 
-// exec ends all threads but the caller, which takes over the process's pid as its tid. No exit
-// record tells of the caller's old tid.
-void Recording::end_other_threads(uint32_t pid, uint32_t survivor_tid, uint64_t time_ns) {
-  for (auto it = threads_.begin(); it != threads_.end();) {
-    const auto current = it++;
-    if (current->second.pid == pid && current->first != survivor_tid) {
-      end_thread(current->first, time_ns);
-    }
-  }
-}
-
-void Recording::end_thread(uint32_t tid, uint64_t time_ns) {
-  const auto ended = threads_.find(tid);
-  if (ended == threads_.end()) return;
-  retire(ended->second, tid, time_ns);
-  threads_.erase(ended);
-}
-
-// Exits whose records were lost add up. Those that are in this chunk are bounded by its size.
-void Recording::end_unsampled_threads(uint64_t time_ns) {
-  for (auto it = threads_.begin(); it != threads_.end();) {
-    const auto current = it++;
-    if (current->second.chunk_serial != chunk_serial_) end_thread(current->first, time_ns);
-  }
-}
-
 void Recording::forget_code(uint32_t pid) {
-  rereads_.erase(pid);
+  rereads_.forget(pid);
   copied_code_.forget(pid);
   code_in_memory_.forget(pid);
 }
@@ -366,7 +320,7 @@ void Recording::forget_process(uint32_t pid) {
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
-  end_thread(fork.tid, time_ns);  // its exit record was lost
+  threads_.end(fork.tid, time_ns);  // its exit record was lost
   // Of a process that was there before: its own records tell its name and mappings.
   if (fork.is_synthesized && fork.pid != fork.parent_pid) return;
   if (fork.pid == fork.tid) forget_process(fork.pid);  // the record of its end was lost
@@ -374,7 +328,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
-  end_thread(exit.tid, time_ns);
+  threads_.end(exit.tid, time_ns);
   execs_.erase(exit.tid);
   processes_.on_exit(exit.pid, exit.tid);
   // Other threads may live longer than the main one.
@@ -386,71 +340,22 @@ void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
 
 void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {
   if (change.pid == 0) return;  // the idle tasks, of which each CPU has one (perf record -a)
-  ThreadRecord& record = thread_record(change.pid, change.tid, time_ns);
-  if (change.is_out) {
-    record.activity.on_switch_out(time_ns);
-  } else {
-    add_marker(record, change.tid, record.activity.on_switch_in(time_ns, idle_threshold_ns_));
-  }
+  threads_.on_switch(change.pid, change.tid, change.is_out, time_ns);
 }
 
 // Among the lost records may be any that this state rests on.
 void Recording::on_body(uint64_t time_ns, const sampling::LostEvent&) {
-  for (auto& [tid, record] : threads_) record.activity.on_records_lost(time_ns);
-  last_loss_ns_ = time_ns;
+  threads_.on_records_lost(time_ns);
+  rereads_.on_records_lost(time_ns);
   execs_.clear();
   may_lack_ends_ = true;
-}
-
-Recording::ThreadRecord& Recording::thread_record(uint32_t pid, uint32_t tid, uint64_t time_ns) {
-  const auto known = threads_.find(tid);
-  if (known != threads_.end() && known->second.pid != pid) end_thread(tid, time_ns);
-  if (threads_.size() >= target::ProcessTable::kMaxThreads && !threads_.contains(tid)) {
-    end_unsampled_threads(time_ns);
-  }
-  const auto [entry, is_new] = threads_.try_emplace(tid);
-  if (is_new) {
-    entry->second.pid = pid;
-    entry->second.generation = processes_.thread(pid, tid).generation;
-  }
-  return entry->second;
-}
-
-void Recording::retire(ThreadRecord& record, uint32_t tid, uint64_t time_ns) {
-  add_marker(record, tid, record.activity.on_exit(time_ns));
-  name_in_chunk(record, tid);
-  figures_.on_cpu_ns += record.activity.on_cpu_ns();
-}
-
-uint32_t Recording::chunk_thread(ThreadRecord& record, uint32_t tid) {
-  if (record.chunk_serial != chunk_serial_) {
-    record.chunk_serial = chunk_serial_;
-    record.chunk_thread = builder_.thread(record.pid, tid, record.generation);
-  }
-  return record.chunk_thread;
-}
-
-void Recording::add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns) {
-  if (!time_ns) return;
-  builder_.add_sample(*time_ns, chunk_thread(record, tid), {});
-  ++figures_.idle_markers;
-}
-
-void Recording::name_in_chunk(const ThreadRecord& record, uint32_t tid) {
-  if (record.chunk_serial != chunk_serial_) return;
-  builder_.name_thread(record.chunk_thread, processes_.thread(record.pid, tid).name,
-                       processes_.process(record.pid).name);
 }
 
 void Recording::cut_chunk(uint64_t end_ns) {
   keep_cut(waiting_.take_all());
   keep_held();
   if (std::exchange(may_lack_ends_, false)) end_gone_processes(end_ns);
-  for (auto& [tid, record] : threads_) {
-    add_marker(record, tid, record.activity.on_chunk_end(end_ns, idle_threshold_ns_));
-    name_in_chunk(record, tid);
-  }
-  ++chunk_serial_;
+  threads_.end_chunk(end_ns);
   profile::RawChunk chunk = builder_.finish(end_ns);
   if (!chunk.samples.empty()) hand_on(std::move(chunk));
   forget_unused();
@@ -475,7 +380,7 @@ void Recording::end_gone_processes(uint64_t time_ns) {
   if (!options_.is_gone) return;
   for (const uint32_t pid : processes_.living_processes()) {
     if (!options_.is_gone(pid)) continue;
-    end_other_threads(pid, kNoThread, time_ns);
+    threads_.end_others(pid, std::nullopt, time_ns);
     processes_.on_process_gone(pid);
     forget_process(pid);
   }

@@ -10,9 +10,10 @@
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
 #include "recorder/left_stacks.h"
+#include "recorder/map_rereads.h"
+#include "recorder/sampled_threads.h"
 #include "recorder/session_namer.h"
 #include "recorder/stack_completion.h"
-#include "recorder/thread_activity.h"
 #include "recorder/waiting_samples.h"
 #include "sampling/event.h"
 #include "target/process_table.h"
@@ -22,7 +23,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -92,14 +92,6 @@ class Recording final : public sampling::EventSink {
     std::optional<uint64_t> outside_before;
   };
 
-  struct ThreadRecord {
-    uint32_t pid = 0;
-    uint32_t generation = 0;
-    uint32_t chunk_serial = 0;  // the chunk that chunk_thread is an index in; 0: none
-    uint32_t chunk_thread = 0;
-    ThreadActivity activity;
-  };
-
   void on_body(uint64_t time_ns, const sampling::SampleEvent& sample);
   void on_body(uint64_t time_ns, const sampling::MapEvent& map);
   void on_body(uint64_t time_ns, const sampling::CommEvent& comm);
@@ -111,13 +103,6 @@ class Recording final : public sampling::EventSink {
   void on_body(uint64_t, const sampling::ThrottleEvent&) {}
   void on_body(uint64_t, const sampling::UndecodableEvent&) {}
 
-  ThreadRecord& thread_record(uint32_t pid, uint32_t tid, uint64_t time_ns);
-  void end_thread(uint32_t tid, uint64_t time_ns);
-  void end_other_threads(uint32_t pid, uint32_t survivor_tid, uint64_t time_ns);
-  void end_unsampled_threads(uint64_t time_ns);
-  void retire(ThreadRecord& record, uint32_t tid, uint64_t time_ns);
-  uint32_t chunk_thread(ThreadRecord& record, uint32_t tid);
-  void add_marker(ThreadRecord& record, uint32_t tid, std::optional<uint64_t> time_ns);
   SampleWalk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
                   const unwind::ModuleMap& modules);
   SampleWalk go_on_beyond_left_stack(const unwind::Walk& walk, uint64_t time_ns,
@@ -127,7 +112,6 @@ class Recording final : public sampling::EventSink {
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk) const;
   bool ends_for_want_of_image(const unwind::Walk& walk) const;
   bool find_copied_code(const target::Process& process, const unwind::Walk& walk, uint64_t time_ns);
-  void reread_stale_maps(uint32_t pid, uint64_t time_ns);
   bool reread_maps(uint32_t pid, uint64_t time_ns);
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
   profile::FrameKey key_of(const unwind::WalkedFrame& frame, uint32_t pid,
@@ -151,7 +135,6 @@ class Recording final : public sampling::EventSink {
   void end_gone_processes(uint64_t time_ns);
   void forget_code(uint32_t pid);
   void forget_process(uint32_t pid);
-  void name_in_chunk(const ThreadRecord& record, uint32_t tid);
 
   RecordingOptions options_;
   target::ProcessTable& processes_;
@@ -168,24 +151,16 @@ class Recording final : public sampling::EventSink {
   AnonymousRegions regions_;
   SessionNamer namer_;
   SampleFigures figures_;
-  std::unordered_map<uint32_t, ThreadRecord> threads_;  // by tid; ended threads are removed
-  struct Reread {
-    uint64_t last_ns = 0;  // time of the sample that led to it
-    uint64_t not_before_ns = 0;
-    uint64_t back_off_ns = 0;
-  };
-  std::unordered_map<uint32_t, Reread> rereads_;  // by pid
-  uint64_t last_loss_ns_ = 0;                     // when records were last told to be lost
-  std::unordered_set<uint32_t> execs_;            // pids that have not been seen running since
-  std::vector<uint32_t> forgotten_images_;        // since the last chunk that was handed on
-  bool may_lack_ends_ = false;                    // records were lost since the last chunk
+  SampledThreads threads_;
+  MapRereads rereads_;
+  std::unordered_set<uint32_t> execs_;      // pids that have not been seen running since
+  std::vector<uint32_t> forgotten_images_;  // since the last chunk that was handed on
+  bool may_lack_ends_ = false;              // records were lost since the last chunk
   std::vector<profile::FrameKey> frame_buffer_;
   std::vector<uint64_t> frame_pointer_chain_;
   std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order
   uint64_t chunk_begin_ns_;
   uint64_t chunk_end_ns_;
-  uint32_t chunk_serial_ = 1;
-  uint64_t idle_threshold_ns_;
   uint32_t samples_until_size_check_ = 0;
 };
 

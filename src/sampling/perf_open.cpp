@@ -90,21 +90,34 @@ bool is_missing_counter(int error_number) {
   return error_number == ENOENT || error_number == EOPNOTSUPP || error_number == ENODEV;
 }
 
-// What to try next after a refusal, nothing if all has been given up.
+// What newer kernels can do, in the order in which it is given up where a flag is not known.
+struct Choice {
+  bool EventChoices::*is_made;
+  bool of_sampling_event, of_side_band_event;
+};
+constexpr Choice kChoices[] = {{&EventChoices::keeps_periods, false, true},
+                               {&EventChoices::counts_lost, true, false},
+                               {&EventChoices::has_build_ids, false, true},
+                               {&EventChoices::inherits_threads_only, true, true},
+                               {&EventChoices::has_switches, false, true}};
+
+// What to try next after a refusal. False if all has been given up.
 bool give_up_something(EventChoices& choices, int error_number, bool is_sampling) {
   if (is_sampling && is_permission(error_number) && !choices.excludes_kernel) {
-    return choices.excludes_kernel = true;
+    choices.excludes_kernel = true;
+    return true;
   }
   if (is_sampling && is_missing_counter(error_number) && choices.event == ClockEvent::Cycles) {
     choices.event = ClockEvent::CpuClock;
     return true;
   }
   if (!is_unknown_flag(error_number)) return false;
-  if (choices.keeps_periods && !is_sampling) return !(choices.keeps_periods = false);
-  if (choices.counts_lost && is_sampling) return !(choices.counts_lost = false);
-  if (choices.has_build_ids && !is_sampling) return !(choices.has_build_ids = false);
-  if (choices.inherits_threads_only) return !(choices.inherits_threads_only = false);
-  if (choices.has_switches && !is_sampling) return !(choices.has_switches = false);
+  for (const Choice& choice : kChoices) {
+    const bool concerns_event = is_sampling ? choice.of_sampling_event : choice.of_side_band_event;
+    if (!concerns_event || !(choices.*choice.is_made)) continue;
+    choices.*choice.is_made = false;
+    return true;
+  }
   return false;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 // 700,000 relocations; Docker's daemon (Debian 12) has 244,114.
 constexpr uint64_t kMaxRelocations_bytes = 16u << 20;
-constexpr uint64_t kPiece_bytes = 2730 * sizeof(Elf64_Rela);  // 64 KiB
+constexpr uint64_t kRelaPiece_bytes = 2730 * sizeof(Elf64_Rela);  // 64 KiB
 
 void apply_one(ByteReader& in, LinkAddress first, std::span<uint64_t> words) {
   const uint64_t offset = in.u64() - first.value;
@@ -33,8 +33,8 @@ void apply_relative_relocations(const ByteSource& file, const Section& rela_dyn,
   const uint64_t size_bytes = std::min(rela_dyn.size_bytes, kMaxRelocations_bytes);
   const uint64_t end = size_bytes - size_bytes % sizeof(Elf64_Rela);
   std::vector<std::byte> piece;
-  for (uint64_t begin = 0; begin < end; begin += kPiece_bytes) {
-    piece.resize(static_cast<size_t>(std::min(kPiece_bytes, end - begin)));
+  for (uint64_t begin = 0; begin < end; begin += kRelaPiece_bytes) {
+    piece.resize(static_cast<size_t>(std::min(kRelaPiece_bytes, end - begin)));
     if (!file.read_at(rela_dyn.file_offset + begin, piece)) return;
     ByteReader in(piece);
     while (!in.at_end()) apply_one(in, first, words);

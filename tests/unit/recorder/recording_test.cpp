@@ -204,11 +204,11 @@ TEST_CASE("Chunks have the time of the clocks when they were recorded") {
 }
 
 TEST_CASE("A first chunk is longer, and has the time of the clocks when it was recorded, too") {
-  constexpr uint64_t kSlack_ns = 20'000'000, kBegin_ns = 1 * kNsPerSecond;
+  constexpr uint64_t kSlack_ns = 20'000'000, kFirst_ns = 1 * kNsPerSecond;
   RecordingFixture run(kNsPerSecond, true, kSlack_ns);
-  run.sample(kBegin_ns + 1);
-  run.sample(kBegin_ns + 2);
-  constexpr uint64_t kHour_ns = 3600 * kNsPerSecond, kStep_ns = kBegin_ns + 15'000'000;
+  run.sample(kFirst_ns + 1);
+  run.sample(kFirst_ns + 2);
+  constexpr uint64_t kHour_ns = 3600 * kNsPerSecond, kStep_ns = kFirst_ns + 15'000'000;
   run.recording->on_clock_step(kStep_ns, {kStep_ns, kHour_ns + kStep_ns});
   // That is no first chunk any more.
   run.sample(kStep_ns + kNsPerSecond - 2);
@@ -216,15 +216,15 @@ TEST_CASE("A first chunk is longer, and has the time of the clocks when it was r
   run.sample(kStep_ns + kNsPerSecond);
   run.finish(kStep_ns + kNsPerSecond + 1);
   REQUIRE(run.sink.profiles.size() == 2);
-  CHECK(run.sink.profiles[0].samples[0].unix_time_ns == kBegin_ns + 1);
+  CHECK(run.sink.profiles[0].samples[0].unix_time_ns == kFirst_ns + 1);
   CHECK(run.sink.profiles[1].samples.size() == 2);
   CHECK(run.sink.profiles[1].samples[0].unix_time_ns == kHour_ns + kStep_ns + kNsPerSecond - 2);
 
   RecordingFixture whole(kNsPerSecond, true, kSlack_ns);
   for (const uint64_t offset_ns : {uint64_t{1}, kNsPerSecond + kSlack_ns - 1}) {
-    whole.sample(kBegin_ns + offset_ns);
+    whole.sample(kFirst_ns + offset_ns);
   }
-  whole.finish(kBegin_ns + kNsPerSecond + kSlack_ns);
+  whole.finish(kFirst_ns + kNsPerSecond + kSlack_ns);
   REQUIRE(whole.sink.profiles.size() == 1);
   CHECK(whole.sink.profiles[0].samples.size() == 2);
 }

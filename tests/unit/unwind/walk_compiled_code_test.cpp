@@ -229,12 +229,14 @@ TEST_CASE("a stub without a frame is left by the call that leads to it") {
 TEST_CASE("the frame of the function before a stub is not taken for the stub's") {
   StubWorld w;
   // Its caller has four words, and with the two of the stub that makes six.
-  constexpr uint64_t kCaller = kArea + 0x900, kCallerPc = kCaller + 0x40;
-  w.memory.put(kCaller, {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x10});
-  w.memory.put_call(kCallerPc, w.kStub);
-  std::vector<uint64_t> words{77, kCallerPc, 0, 0, 77, kOuterMethodPc};
+  constexpr uint64_t kStubCaller = kArea + 0x900, kStubCallerPc = kStubCaller + 0x40;
+  w.memory.put(kStubCaller,
+               {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x10});
+  w.memory.put_call(kStubCallerPc, w.kStub);
+  std::vector<uint64_t> words{77, kStubCallerPc, 0, 0, 77, kOuterMethodPc};
   push_frame(words, at(kCallerOfMethodsPc));
-  CHECK(pcs(w.walk(words, 42, w.kPc)) == Pcs{w.kPc, kCallerPc, kOuterMethodPc, kCallerOfMethodsPc});
+  CHECK(pcs(w.walk(words, 42, w.kPc)) ==
+        Pcs{w.kPc, kStubCallerPc, kOuterMethodPc, kCallerOfMethodsPc});
 }
 
 TEST_CASE("a stub that goes straight to its return may have arguments on the stack, too") {

@@ -108,11 +108,12 @@ struct GoFunctionTable::Record {
 Result<std::unique_ptr<GoFunctionTable>> GoFunctionTable::open(const ByteSource& file,
                                                                const Layout& layout,
                                                                uint64_t max_bytes) {
-  if (!layout.go_functions) return fail(ErrorCode::NotFound, "no table of Go's functions");
-  std::unique_ptr<GoFunctionTable> table(new GoFunctionTable(file, layout));
+  const auto places = find_go_places(file, layout);
+  if (!places) return fail(ErrorCode::NotFound, "no table of Go's functions");
+  std::unique_ptr<GoFunctionTable> table(new GoFunctionTable(file, layout, places->functions));
   if (auto ok = table->read_header(); !ok) return tl::unexpected(std::move(ok.error()));
   if (auto ok = table->read_functions(max_bytes); !ok) return tl::unexpected(std::move(ok.error()));
-  if (auto ok = table->find_text(); !ok) return tl::unexpected(std::move(ok.error()));
+  if (auto ok = table->take_text(places->text); !ok) return tl::unexpected(std::move(ok.error()));
   if (auto ok = table->check_functions(); !ok) return tl::unexpected(std::move(ok.error()));
   return table;
 }
@@ -165,19 +166,17 @@ Result<void> GoFunctionTable::read_functions(uint64_t max_bytes) {
   return {};
 }
 
-// The table says where its functions are, or the layout does.
-Result<void> GoFunctionTable::find_text() {
+// Where its functions are, if the table itself does not say it.
+Result<void> GoFunctionTable::take_text(const std::optional<GoText>& text) {
   if (text_ != 0) return {};
-  const GoText text = layout_.go_text.value_or(GoText());
-  if (text.begin == 0)
-    return fail(ErrorCode::Unsupported, "a table of Go's functions without places");
+  if (!text) return fail(ErrorCode::Unsupported, "a table of Go's functions without places");
   // Go's runtime does not start if this does not hold (moduledataverify1).
-  const bool is_of_these = text.min_pc - text.begin == functions_.front().begin &&
-                           text.max_pc - text.begin == functions_.back().begin;
-  if (text.max_pc != 0 && !is_of_these) {
+  const bool is_of_these = text->min_pc - text->begin == functions_.front().begin &&
+                           text->max_pc - text->begin == functions_.back().begin;
+  if (text->max_pc != 0 && !is_of_these) {
     return fail(ErrorCode::Unsupported, "a table of Go's functions that are elsewhere");
   }
-  text_ = text.begin;
+  text_ = text->begin;
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/address.h"
 #include "base/byte_source.h"
+#include "elf/go_places.h"
 #include "elf/layout.h"
 #include "sentry_prof/result.h"
 #include "unwind/row.h"
@@ -23,10 +24,10 @@ namespace sentry_prof::elf {
 // thread at a time may ask.
 class GoFunctionTable final : public unwind::CfiSource {
  public:
-  // Of an x86-64 image that has one (Layout::go_functions), of which no more than `max_bytes` are
+  // Of an x86-64 image that has one (find_go_places()), of which no more than `max_bytes` are
   // kept. `file` and `layout`, which are the image's, must outlive the table. NotFound: it has
-  // none, or of another machine. Unsupported: of another version of Go. Malformed, Io,
-  // LimitExceeded.
+  // none, or of another machine, or it is not found where it is searched. Unsupported: of another
+  // version of Go. Malformed, Io, LimitExceeded.
   static Result<std::unique_ptr<GoFunctionTable>> open(const ByteSource& file, const Layout& layout,
                                                        uint64_t max_bytes);
 
@@ -70,12 +71,12 @@ class GoFunctionTable final : public unwind::CfiSource {
     int64_t bytes = 0;
   };
 
-  GoFunctionTable(const ByteSource& file, const Layout& layout)
-      : file_(file), layout_(layout), section_(*layout.go_functions) {}
+  GoFunctionTable(const ByteSource& file, const Layout& layout, const Section& section)
+      : file_(file), layout_(layout), section_(section) {}
 
   Result<void> read_header();
   Result<void> read_functions(uint64_t max_bytes);
-  Result<void> find_text();
+  Result<void> take_text(const std::optional<GoText>& text);
   Result<void> check_functions() const;
   Keeps read_keeps(const Place& place) const;
   std::optional<Place> find(LinkAddress pc) const;

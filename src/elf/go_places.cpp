@@ -72,27 +72,41 @@ bool read_words(const ByteSource& file, const GoSections& sections, const Sectio
 // Go 1.26 has moved it out of the table, where it took a relocation.
 std::optional<GoText> find_text(const ByteSource& file, const GoSections& sections,
                                 const Section& table) {
-  if (sections.module) {
-    std::array<uint64_t, 3> words{};
-    if (!read_words(file, sections, *sections.module, kModuleTextOffset, words)) return {};
-    return GoText{words[2], words[0], words[1]};
-  }
   std::array<uint64_t, 1> text{};
-  if (!read_words(file, sections, table, kHeaderTextOffset, text)) return {};
-  return GoText{text[0], 0, 0};
+  if (!sections.module) {
+    const bool is_read = read_words(file, sections, table, kHeaderTextOffset, text);
+    return is_read && text[0] != 0 ? std::optional(GoText{text[0], 0, 0}) : std::nullopt;
+  }
+  std::array<uint64_t, 3> words{};
+  const bool is_read = read_words(file, sections, *sections.module, kModuleTextOffset, words);
+  const auto [min_pc, max_pc, begin] = words;
+  if (!is_read || begin == 0 || max_pc == 0) return std::nullopt;
+  return GoText{begin, min_pc, max_pc};
+}
+
+bool is_searched(const Layout& layout) {
+  return !layout.go.functions && layout.go.is_of_go && layout.go.data_rel_ro;
 }
 
 }  // namespace
 
-void find_go_places(const ByteSource& file, const GoSections& sections, Layout& layout) {
+bool may_have_go_functions(const Layout& layout) {
   const bool is_of_machine =
       layout.machine == EM_X86_64 && layout.is_64_bit && layout.order == std::endian::little;
-  if (!is_of_machine) return;
-  layout.go_functions = sections.functions;
-  if (!layout.go_functions && sections.is_of_go && sections.data_rel_ro) {
-    layout.go_functions = search_table(file, *sections.data_rel_ro);
-  }
-  if (layout.go_functions) layout.go_text = find_text(file, sections, *layout.go_functions);
+  return is_of_machine && (layout.go.functions || is_searched(layout));
+}
+
+uint64_t go_search_bytes(const Layout& layout) {
+  if (!may_have_go_functions(layout) || !is_searched(layout)) return 0;
+  return std::min(layout.go.data_rel_ro->size_bytes, kMaxSearched_bytes);
+}
+
+std::optional<GoPlaces> find_go_places(const ByteSource& file, const Layout& layout) {
+  if (!may_have_go_functions(layout)) return std::nullopt;
+  const auto functions =
+      is_searched(layout) ? search_table(file, *layout.go.data_rel_ro) : layout.go.functions;
+  if (!functions) return std::nullopt;
+  return GoPlaces{*functions, find_text(file, layout.go, *functions)};
 }
 
 }  // namespace sentry_prof::elf

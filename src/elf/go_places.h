@@ -15,19 +15,26 @@ namespace sentry_prof::elf {
 // padding, the size of the smallest instruction and of a pointer follow.
 inline constexpr uint32_t kGo118Magic = 0xfffffff0, kGo120Magic = 0xfffffff1;
 
-// What a file's section headers say of it.
-struct GoSections {
-  bool is_of_go = false;
-  std::optional<Section> functions;  // .gopclntab
-  std::optional<Section> module;     // .go.module: from Go 1.26 on
-  std::optional<Section> data_rel_ro;
-  std::optional<Section> rela_dyn;
+// Whether an image may have such a table: one that cannot be read now may be read later.
+bool may_have_go_functions(const Layout& layout);
+
+// What finding it may read of the file, beside some words.
+uint64_t go_search_bytes(const Layout& layout);
+
+struct GoText {  // link addresses
+  uint64_t begin = 0;
+  // The first function, and the end of the last one; both 0: not known.
+  uint64_t min_pc = 0;
+  uint64_t max_pc = 0;
+};
+struct GoPlaces {
+  Section functions;
+  std::optional<GoText> text;
 };
 
-// Finds Layout::go_functions and go_text of x86-64 programs. Up to Go 1.25 linkers other than Go's
-// lay the table of position-independent ones into .data.rel.ro: what begins as it does is taken,
-// with all that is behind it there. What cannot be read is not found. Reads up to 80 MiB of such
-// programs, and of others what a few pointers take.
-void find_go_places(const ByteSource& file, const GoSections& sections, Layout& layout);
+// Of x86-64 images. Up to Go 1.25 linkers other than Go's lay the table of position-independent
+// programs into .data.rel.ro: what begins as it does is taken, with all that is behind it there.
+// None if there is none, or it cannot be read.
+std::optional<GoPlaces> find_go_places(const ByteSource& file, const Layout& layout);
 
 }  // namespace sentry_prof::elf

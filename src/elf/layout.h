@@ -48,12 +48,13 @@ struct SymbolSection {
   Section strings;
 };
 
-// Link addresses of Go's code: of its beginning (0: not known), its first function and the end of
-// its last one (both 0: not known).
-struct GoText {
-  uint64_t begin = 0;
-  uint64_t min_pc = 0;
-  uint64_t max_pc = 0;
+// What may say where Go's runtime has its tables: go_places.h.
+struct GoSections {
+  bool is_of_go = false;
+  std::optional<Section> functions;  // .gopclntab
+  std::optional<Section> module;     // .go.module: from Go 1.26 on
+  std::optional<Section> data_rel_ro;
+  std::optional<Section> rela_dyn;
 };
 
 struct Layout {
@@ -74,8 +75,7 @@ struct Layout {
   std::optional<Section> eh_frame, eh_frame_hdr,
       debug_frame;  // eh_frame_hdr also from PT_GNU_EH_FRAME
   std::optional<PackedSection> packed_debug_frame;
-  std::optional<Section> go_functions;   // what Go's runtime knows of its functions; go_places.h
-  std::optional<GoText> go_text;         // where they are
+  GoSections go;
   std::optional<Section> gnu_debugdata;  // an ELF file in xz with what was stripped: MiniDebugInfo
   std::optional<SymbolSection> symtab, dynsym;
   std::optional<Section> dynamic;  // PT_DYNAMIC
@@ -91,11 +91,10 @@ struct Layout {
   uint64_t size_in_memory_bytes() const;
 };
 
-// Reads headers, and of some Go programs more (find_go_places()); never takes more than a few
-// hundred KiB of memory. Every offset and size in the result lies within the file: what is
-// compressed (but .debug_frame) or outside the file is left out, a segment whose contents are cut
-// off is shortened (its address and memory size stay). Section headers are optional, as they are
-// for the kernel. Malformed, Unsupported, LimitExceeded.
+// Reads headers only, never more than a few hundred KiB of memory. Every offset and size in the
+// result lies within the file: what is compressed (but .debug_frame) or outside the file is left
+// out, a segment whose contents are cut off is shortened (its address and memory size stay).
+// Section headers are optional, as they are for the kernel. Malformed, Unsupported, LimitExceeded.
 Result<Layout> read_layout(const ByteSource& file);
 
 // The code at `address`, out.size() bytes of one executable segment. False if there is none, or it

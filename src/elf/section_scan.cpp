@@ -1,7 +1,6 @@
 #include "elf/section_scan.h"
 
 #include "base/checked.h"
-#include "elf/go_places.h"
 
 #include <algorithm>
 #include <array>
@@ -92,7 +91,6 @@ class Scan {
       ByteReader reader(piece, header_.order);
       while (!reader.at_end()) look_at(decode_section_header(reader, header_.is_64_bit));
     }
-    find_go_places(file_, go_, layout_);
   }
 
  private:
@@ -140,11 +138,12 @@ class Scan {
     if (name == ".debug_frame") return take_debug_frame(section);
     if (name == ".zdebug_frame") return take_packed(section, true);
     if (name == ".gopclntab" || name == ".data.rel.ro.gopclntab") {
-      return take_first(section, go_.functions);
+      return take_first(section, layout_.go.functions);
     }
-    if (name == ".go.module") return take_first(section, go_.module);
-    if (name == ".data.rel.ro") return take_first(section, go_.data_rel_ro);
-    if (name == ".rela.dyn") return take_first(section, go_.rela_dyn);
+    if (name == ".go.buildinfo") layout_.go.is_of_go = true;
+    if (name == ".go.module") return take_first(section, layout_.go.module);
+    if (name == ".data.rel.ro") return take_first(section, layout_.go.data_rel_ro);
+    if (name == ".rela.dyn") return take_first(section, layout_.go.rela_dyn);
     if (name == ".gnu_debugdata") return take_first(section, layout_.gnu_debugdata);
     if (name == ".eh_frame_hdr") return take_first(section, layout_.eh_frame_hdr);
   }
@@ -171,7 +170,7 @@ class Scan {
 
   void take_note(const SectionHeader& section) {
     const std::string_view name = names_.at(section.name);
-    if (name == ".note.go.buildid") go_.is_of_go = true;
+    if (name == ".note.go.buildid") layout_.go.is_of_go = true;
     if (name != ".note.gnu.build-id") return;
     const auto note = within_file(section);
     if (note && layout_.notes.size() < Layout::kMaxNotes) layout_.notes.push_back(*note);
@@ -189,7 +188,6 @@ class Scan {
   const FileHeader& header_;
   const SectionTable& table_;
   Layout& layout_;
-  GoSections go_;
   SectionNames names_;
   bool text_was_seen_ = false;
 };

@@ -100,8 +100,10 @@ std::string cpu_time_unseen(const RunFigures& figures) {
 }
 
 std::string nothing_written(const RunFigures& figures) {
-  if (samples_taken(figures) > 0) return single_samples(figures);
-  if (figures.is_converted) return figures.nothing_to_convert;
+  if (figures.is_converted && figures.sampler.sample_records == 0) {
+    return figures.nothing_to_convert;
+  }
+  if (samples_taken(figures) > 0 || figures.is_converted) return single_samples(figures);
   if (!cpu_time_unseen(figures).empty()) return "nothing was written";
   if (figures.target_is_stopped) {
     return "nothing was written: the target is stopped (by SIGSTOP, ^Z or a debugger) and used no "

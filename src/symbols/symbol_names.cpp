@@ -222,6 +222,12 @@ Names names_of_debugdata(const Question& asked) {
 // Go's runtime knows its functions' names also where there is no symbol table.
 Names names_of_go(const Question& asked) {
   Names names(asked.sorted_addresses.size());
+  const uint64_t searched_bytes = elf::go_search_bytes(asked.layout);
+  if (searched_bytes > asked.budget.table_bytes) {
+    ++asked.budget.tables_cut;
+    return names;
+  }
+  asked.budget.table_bytes -= searched_bytes;
   const auto table = elf::GoFunctionTable::open(asked.file, asked.layout, kMaxGoFunctions_bytes);
   if (!table) return names;
   for (size_t i = 0; i < asked.sorted_addresses.size(); ++i) {

@@ -47,7 +47,8 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   bool is_known_by_name_only() const { return layout_.segments.empty(); }
   // Recording thread only. Its CFI could not be read because nobody answered.
   bool has_lost_cfi() const {
-    const bool is_whole = cfi_ != nullptr && (go_functions_ != nullptr || !layout_.go_functions);
+    const bool is_whole =
+        cfi_ != nullptr && (go_functions_ != nullptr || !elf::may_have_go_functions(layout_));
     return cfi_was_tried_ && !is_whole && file_->was_silent();
   }
 

@@ -15,7 +15,7 @@ struct Beginning {
   uint64_t push_end = 0;   // behind `push %rbp`; 0: it is stored at the end
   uint64_t frame_end = 0;  // behind `sub $N,%rsp`
   uint64_t size_bytes = 0;
-  int16_t cfa_words = 0;
+  int16_t cfa_words = 0;  // 0: more than a rule holds
   bool keeps_frame_pointer = false;
 };
 
@@ -90,11 +90,11 @@ std::optional<Beginning> banging_beginning(Bytes code) {
   const bool keeps_frame_pointer = is_frame_pointer_set(code.subspan(push_end));
   if (keeps_frame_pointer) reader.skip(kSetFramePointer_bytes);
   const auto made_room = subtraction_at(code.subspan(reader.position()));
-  if (made_room && made_room->count == 0) return std::nullopt;
   const Subtraction room = made_room.value_or(Subtraction());
   const uint64_t end = reader.position() + room.size_bytes;
-  return Beginning{push_end, end, end, static_cast<int16_t>(room.count / 8 + 2),
-                   keeps_frame_pointer};
+  const bool is_known = !made_room || room.count != 0;
+  const auto cfa_words = static_cast<int16_t>(is_known ? room.count / 8 + 2 : 0);
+  return Beginning{push_end, end, end, cfa_words, keeps_frame_pointer};
 }
 
 // mov %rbp,N(%rsp): N; none if it is something else.
@@ -225,6 +225,7 @@ class BeginningSearch {
         return Prologue{.kind = Kind::FramePointerKept, .begin = {i}};
       }
       if (const auto beginning = beginning_at(piece.subspan(i))) {
+        if (beginning->cfa_words == 0) return Prologue{.kind = Kind::NoneNear};
         return Prologue{.kind = Kind::Frame,
                         .keeps_frame_pointer = beginning->keeps_frame_pointer,
                         .rule = rule_of_frame(beginning->cfa_words, true),

@@ -117,15 +117,24 @@ std::optional<Step> Walker::leave_unknown_code(WalkEnd end) {
   trail_.breaks();  // another walk may know it, and go on elsewhere
   if (!modules_.has_hotspot()) return std::nullopt;
   const std::optional<uint64_t> callers_own_sp = sp_of_interpreter();
-  if (!callers_own_sp) return ends(end);
-  const bool is_called_leaf =
+  if (!callers_own_sp) return ends(work_left_ > 0 ? end : WalkEnd::Unsupported);
+  const bool may_be_called =
       cursor_.pc_is_exact && *callers_own_sp != 0 && *callers_own_sp != cursor_.sp;
-  if (!is_called_leaf) return std::nullopt;
-  // The frame is not the leaf's, which has none yet.
+  if (!may_be_called || has_just_returned()) return std::nullopt;
+  // The frame is not the leaf's, which has none yet. (Or the interpreter's, in the moment before it
+  // jumps: then it is there twice.)
   const auto step = step_by_code_to(
       cursor_.sp + 8, {.kind = CompactKind::CodeFromSp, .cfa_words = 1, .return_address_words = -1},
       Believed::AlsoMemoryCode);
   return step ? step : ends(end);
+}
+
+// The interpreter, with the return address still on top of the stack.
+bool Walker::has_just_returned() {
+  constexpr uint64_t kFewInstructions_bytes = 16;
+  uint64_t return_address = 0;
+  return stack_.read_u64({cursor_.sp}, return_address) && cursor_.pc >= return_address &&
+         cursor_.pc - return_address < kFewInstructions_bytes;
 }
 
 // None if the frame pointer is not of the interpreter, or not of that which called what the walk

@@ -439,6 +439,7 @@ class Walker {
   std::optional<Step> step_over_stub(int16_t words);
   bool called_stub_here(uint64_t return_address, LinkAddress begin);
   std::optional<Step> leave_unknown_code(WalkEnd end);
+  bool has_just_returned();
   std::optional<uint64_t> sp_of_interpreter();
   bool is_sp_of_call(uint64_t sp);
   RuntimeAddress begin_of_memory_code() const;

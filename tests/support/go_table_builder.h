@@ -96,7 +96,7 @@ struct GoImageOptions {
   std::vector<std::byte> module = {};  // .go.module
   // In .data.rel.ro, behind so many bytes of which nothing looks like a table.
   std::optional<size_t> bytes_before = {};
-  bool has_go_note = true;
+  std::string mark = ".note.go.buildid";  // that it is of Go; or .go.buildinfo
   // Where and what; of relative ones.
   std::vector<std::pair<uint64_t, uint64_t>> relocations = {};
   uint64_t relocation_type = R_X86_64_RELATIVE;
@@ -112,9 +112,11 @@ inline std::vector<std::byte> go_image(std::vector<std::byte> table,
                .flags = SHF_ALLOC | SHF_EXECINSTR,
                .address = 0x1000,
                .contents = std::move(code)});
-  if (options.has_go_note) {
+  if (!options.mark.empty()) {
     elf.section(
-        {.name = ".note.go.buildid", .type = SHT_NOTE, .contents = std::vector<std::byte>(32)});
+        {.name = options.mark,
+         .type = options.mark.starts_with(".note") ? uint32_t{SHT_NOTE} : uint32_t{SHT_PROGBITS},
+         .contents = std::vector<std::byte>(32)});
   }
   table.insert(table.begin(), options.bytes_before.value_or(0), std::byte{0x11});
   elf.section({.name = options.bytes_before ? ".data.rel.ro" : ".gopclntab",

@@ -235,6 +235,7 @@ TEST_CASE("LLVM's linker leaves where the code begins to the loader", "[go]") {
 
   CHECK(later_by({{kModuleText + 8, kEnd}, {kModuleText + 16, 0x1000}}).error() ==
         ErrorCode::Unsupported);
+  CHECK(later_by({{kModuleText + 16, 0x1000}}).error() == ErrorCode::Unsupported);
   CHECK(later_by({{kModuleText + 24, 0x1000}}).error() == ErrorCode::Unsupported);
   const auto older_error = [&](const GoImageOptions& options) {
     return Image(go_image(table, {}, options)).error();
@@ -254,10 +255,15 @@ TEST_CASE("linkers other than Go's lay the table somewhere into .data.rel.ro", "
     CHECK(image.at(0x1003) == RowStatus::Found);
     CHECK(image.open().value()->name_at({kMain}, 100) == "main.main");
     // Nothing is read behind the section.
-    const Section& found = *image.layout.go_functions;
+    const Section found = find_go_places(*image.file, image.layout)->functions;
     CHECK(found.size_bytes == table.size());
     CHECK(found.address.value == 0x4000 + bytes_before);
   }
+  // go build -ldflags=-buildid= leaves no note, Go before 1.24 no build information in plugins.
+  Image without_note(go_image(table, {}, {.bytes_before = 32, .mark = ".go.buildinfo"}));
+  CHECK(without_note.at(0x1003) == RowStatus::Found);
+  CHECK(go_search_bytes(without_note.layout) == table.size() + 32);
+  CHECK(go_search_bytes(Image(go_image(table)).layout) == 0);
   // Addresses are aligned, places in the section need not be.
   Image image(go_image(table, {}, {.address = 0x4010, .bytes_before = 16}));
   CHECK(image.at(0x1003) == RowStatus::Found);
@@ -267,7 +273,7 @@ TEST_CASE("linkers other than Go's lay the table somewhere into .data.rel.ro", "
   CHECK(error_of(table, {.bytes_before = 16}) == ErrorCode::NotFound);
   CHECK(error_of(table, {.address = 0x4010, .bytes_before = 32}) == ErrorCode::NotFound);
   // Only programs of Go are searched, and only for such tables.
-  CHECK(error_of(table, {.bytes_before = 32, .has_go_note = false}) == ErrorCode::NotFound);
+  CHECK(error_of(table, {.bytes_before = 32, .mark = ""}) == ErrorCode::NotFound);
   for (const GoTableOptions& other :
        {GoTableOptions{.magic = 0xfffffffa}, {.quantum = 4}, {.pointer_bytes = 4}}) {
     CHECK(error_of(go_table(kProgram, other), {.bytes_before = 32}) == ErrorCode::NotFound);

@@ -170,6 +170,10 @@ TEST_CASE("code of others has no rule by its beginning") {
   CompiledFunction too_large({0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55,  //
                               0x48, 0x81, 0xec, 0x08, 0x00, 0x02, 0x00});
   CHECK(too_large.find(500).kind == Kind::NoneNear);
+  CHECK(too_large.at(8) == framed(2));  // not made yet
+  // Nor has the function before it anything to say.
+  too_large.code.put(kVerifiedEntry - 500, kBanging);
+  CHECK(too_large.find(500).kind == Kind::NoneNear);
   CompiledFunction negative({0x48, 0x81, 0xec, 0xf8, 0xff, 0xff, 0xff,  // sub $-8,%rsp
                              0x48, 0x89, 0x6c, 0x24, 0xf0});
   CHECK(negative.find(500).kind == Kind::NoneNear);

@@ -100,10 +100,13 @@ TEST_CASE("the interpreter is not skipped by code that it called and that has no
     CHECK(pcs(walk(77, own_sp)) == Pcs{kInnerMethodPc});
     CHECK(end_of(walk(77, own_sp)) == "no_unwind_info");
   }
-  // The interpreter itself, which calls nothing, or is about to.
-  for (const uint64_t own_sp : {uint64_t{0}, kMethodStack}) {
-    CHECK(pcs(walk(kInterpreterPc, own_sp)) == Pcs{kInnerMethodPc, kCallerOfMethodsPc});
-  }
+  // The interpreter itself, which calls nothing; or was returned to, and has not noted it yet.
+  const Pcs interpreter_only{kInnerMethodPc, kCallerOfMethodsPc};
+  CHECK(pcs(walk(kInterpreterPc, 0)) == interpreter_only);
+  CHECK(pcs(walk(kInterpreterPc, kMethodStack)) == interpreter_only);
+  CHECK(pcs(walk(kInnerMethodPc, address_of_word(1))) == interpreter_only);
+  CHECK(pcs(walk(kInnerMethodPc - 15, address_of_word(1))) == interpreter_only);
+  CHECK(pcs(walk(kInnerMethodPc - 16, address_of_word(1))) != interpreter_only);
 }
 
 TEST_CASE("so it is where the compiled code has pushed registers for a moment") {

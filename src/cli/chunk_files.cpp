@@ -2,7 +2,8 @@
 
 #include "base/utf8.h"
 #include "cli/deciding_problem.h"
-#include "os/file.h"
+#include "os/atomic_file.h"
+#include "os/errors.h"
 #include "sentry_prof/limits.h"
 #include "sentry_prof/validate.h"
 

@@ -10,6 +10,7 @@
 #include "cli/record_end.h"
 #include "cli/record_outputs.h"
 #include "os/file.h"
+#include "os/paths.h"
 #include "os/signals.h"
 #include "os/system_info.h"
 

@@ -3,6 +3,7 @@
 #include "base/ascii.h"
 #include "cli/environment.h"
 #include "os/file.h"
+#include "os/paths.h"
 
 #include <filesystem>
 #include <optional>

@@ -7,7 +7,7 @@
 #include "cli/message.h"
 #include "cli/problem_text.h"
 #include "cli/validation_json.h"
-#include "os/file.h"
+#include "os/atomic_file.h"
 #include "sentry_prof/repair.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 #include "cli/live_line.h"
 
+#include "base/counted.h"
 #include "cli/message.h"
 #include "os/terminal.h"
 
@@ -15,10 +16,9 @@ constexpr double kRedraw_s = 0.25;
 std::string live_text(const recorder::Progress& progress, unsigned columns) {
   const double rate =
       progress.elapsed_s > 0 ? static_cast<double>(progress.samples) / progress.elapsed_s : 0;
-  std::string text =
-      fmt::format("{:.1f} s  {} sample{}  {:.0f}/s  {} thread{}  {} lost", progress.elapsed_s,
-                  progress.samples, progress.samples == 1 ? "" : "s", rate, progress.threads,
-                  progress.threads == 1 ? "" : "s", progress.lost);
+  std::string text = fmt::format("{:.1f} s  {}  {:.0f}/s  {}  {} lost", progress.elapsed_s,
+                                 counted(progress.samples, "sample"), rate,
+                                 counted(progress.threads, "thread"), progress.lost);
   // The last column stays free: a line that is full may wrap, and could not be erased.
   if (columns > 0 && text.size() >= columns) text.resize(columns - 1);
   return text;

@@ -1,5 +1,6 @@
 #include "cli/problem_text.h"
 
+#include "base/counted.h"
 #include "base/utf8.h"
 #include "cli/deciding_problem.h"
 #include "cli/report_words.h"
@@ -40,10 +41,6 @@ std::string shown(std::string_view text, size_t max_bytes) {
 std::string_view colour_of(Severity severity) {
   if (severity == Severity::Error) return kRed;
   return severity == Severity::Warning ? kMagenta : kCyan;
-}
-
-std::string plural(uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 // Behind a word.
@@ -144,7 +141,7 @@ std::string ReportText::counts() const {
   std::string text;
   for (const Severity severity : {Severity::Error, Severity::Warning, Severity::Note}) {
     const uint64_t number = count[static_cast<size_t>(severity)];
-    if (number > 0) text += (text.empty() ? "" : ", ") + plural(number, severity_word(severity));
+    if (number > 0) text += (text.empty() ? "" : ", ") + counted(number, severity_word(severity));
   }
   return text;
 }
@@ -188,16 +185,16 @@ void ReportText::write_summary() {
   const double rate_hz =
       summary.duration_s > 0 ? static_cast<double>(summary.samples) / summary.duration_s : 0;
   line(fmt::format("  samples   {} of {} in {:.3f} s{}, {} of them idle", summary.samples,
-                   plural(summary.threads, "thread"), summary.duration_s,
+                   counted(summary.threads, "thread"), summary.duration_s,
                    rate_hz > 0 ? fmt::format(" ({:.1f}/s)", rate_hz) : "", summary.idle_samples));
   line(fmt::format("  frames    {} in {}: {} with an address, {} with a function, {} with a line",
-                   summary.frames, plural(summary.stacks, "stack"), summary.frames_with_address,
+                   summary.frames, counted(summary.stacks, "stack"), summary.frames_with_address,
                    summary.frames_with_function, summary.frames_with_line));
   line(fmt::format("  images    {}", summary.images));
   if (!options_.against_relay) return;
   std::string dropped;
   const auto add = [&dropped](uint64_t count, std::string_view noun) {
-    if (count > 0) dropped += (dropped.empty() ? "" : ", ") + plural(count, noun);
+    if (count > 0) dropped += (dropped.empty() ? "" : ", ") + counted(count, noun);
   };
   add(summary.dropped_samples, "sample");
   add(summary.dropped_threads, "thread");

@@ -10,6 +10,7 @@
 #include "cli/profile_session.h"
 #include "cli/record_end.h"
 #include "cli/record_outputs.h"
+#include "os/errors.h"
 #include "os/file.h"
 #include "os/process.h"
 #include "os/signals.h"

@@ -2,7 +2,8 @@
 
 #include "base/path.h"
 #include "cli/message.h"
-#include "os/file.h"
+#include "os/atomic_file.h"
+#include "os/paths.h"
 #include "os/standard_streams.h"
 #include "target/process_files.h"
 

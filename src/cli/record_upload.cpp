@@ -5,9 +5,9 @@
 #include "cli/exit_code.h"
 #include "cli/message.h"
 #include "cli/upload_words.h"
+#include "os/atomic_file.h"
 #include "os/clock.h"
 #include "os/fd.h"
-#include "os/file.h"
 #include "sentry/envelope_writer.h"
 #include "upload/outcome.h"
 

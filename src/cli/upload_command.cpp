@@ -11,6 +11,7 @@
 #include "cli/sender.h"
 #include "cli/upload_words.h"
 #include "os/file.h"
+#include "os/paths.h"
 #include "os/signals.h"
 #include "sentry/envelope_writer.h"
 #include "sentry/transaction_link.h"

@@ -1,10 +1,12 @@
-#include "os/file.h"
+#include "os/atomic_file.h"
+
+#include "os/errors.h"
+#include "os/paths.h"
+#include "os/privileges.h"
 #include "os/temporary_name.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cstdlib>
 #include <optional>
 
 #include <fcntl.h>
@@ -16,24 +18,6 @@
 namespace sentry_prof::os {
 
 namespace {
-
-struct SplitPath {
-  std::string directory;
-  std::string name;
-};
-
-Result<SplitPath> split(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  SplitPath result;
-  result.directory = slash == path.npos ? "." : path.substr(0, std::max<size_t>(slash, 1));
-  result.name = slash == path.npos ? path : path.substr(slash + 1);
-  if (result.name.empty() || result.name == "." || result.name == "..") {
-    return fail(
-        ErrorCode::InvalidArgument,
-        fmt::format("cannot write \"{}\": that names a directory. Name a file in it.", path));
-  }
-  return result;
-}
 
 std::string_view next_step(int error_number) {
   switch (error_number) {
@@ -142,22 +126,12 @@ Result<void> check_replaceable(int directory_fd, const SplitPath& target, const 
                           kind_of(pointed_at.st_mode)));
 }
 
-std::optional<unsigned> id_from_environment(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (text == nullptr) return std::nullopt;
-  const std::string_view digits(text);
-  unsigned id = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), id);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return id;
-}
-
 // Under sudo the file is for the user who typed the command. A file system that knows no owners
 // refuses this, and a file of root's is then better than none.
 void give_to_invoking_user(int fd) {
   if (::geteuid() != 0) return;
-  const auto uid = id_from_environment("SUDO_UID");
-  const auto gid = id_from_environment("SUDO_GID");
+  const auto uid = sudo_uid();
+  const auto gid = sudo_gid();
   if (uid && gid && ::fchown(fd, *uid, *gid) != 0) return;
 }
 
@@ -189,7 +163,7 @@ AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
 AtomicFile::~AtomicFile() { discard(); }
 
 Result<AtomicFile> AtomicFile::create(const std::string& path, Leftovers leftovers) {
-  auto target = split(path);
+  auto target = split_path(path);
   if (!target) return tl::unexpected(std::move(target.error()));
   auto directory = open_directory(*target, path);
   if (!directory) return tl::unexpected(std::move(directory.error()));
@@ -280,31 +254,6 @@ Result<void> make_directory(const std::string& path, unsigned mode) {
   const Fd above(::openat(directory.get(), "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (above.is_open()) ::fsync(above.get());
   return {};
-}
-
-bool is_trusted_owner(unsigned uid) {
-  const unsigned self = ::geteuid();
-  return uid == self || uid == 0 || (self == 0 && id_from_environment("SUDO_UID") == uid);
-}
-
-bool are_in_same_directory(const std::string& path, const std::string& other) {
-  const auto first = split(path);
-  const auto second = split(other);
-  return first && second && is_same_file(first->directory, second->directory);
-}
-
-bool is_same_file(const std::string& path, const std::string& other) {
-  struct stat first {
-  }, second{};
-  return ::stat(path.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 &&
-         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
-}
-
-bool others_can_replace(const std::string& path) {
-  const auto target = split(path);
-  struct stat directory {};
-  if (!target || ::stat(target->directory.c_str(), &directory) != 0) return false;
-  return (directory.st_mode & S_IWOTH) != 0 && (directory.st_mode & S_ISVTX) == 0;
 }
 
 }  // namespace sentry_prof::os

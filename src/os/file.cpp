@@ -1,6 +1,7 @@
 #include "os/file.h"
 
 #include "base/time_units.h"
+#include "os/errors.h"
 
 #include <algorithm>
 #include <cerrno>

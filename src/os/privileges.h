@@ -1,6 +1,7 @@
-// What a user can do about a permission that is missing.
+// Whose rights this process has, and what a user can do about one that is missing.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -21,5 +22,9 @@ bool has_capability(const Capability& capability);
 // "run as root, or with CAP_X"; something else for root, who has been there already, and for who
 // has it. Continues a sentence.
 std::string how_to_get(const Capability& capability);
+
+// Of the user who called sudo (SUDO_UID, SUDO_GID); none without it.
+std::optional<unsigned> sudo_uid();
+std::optional<unsigned> sudo_gid();
 
 }  // namespace sentry_prof::os

@@ -1,7 +1,7 @@
 // Writes a raw log while recording.
 #pragma once
 
-#include "os/file.h"
+#include "os/atomic_file.h"
 #include "os/process_memory.h"
 #include "recorder/raw_log.h"
 

@@ -1,5 +1,6 @@
 #include "recorder/run_notes.h"
 
+#include "base/counted.h"
 #include "base/path.h"
 #include "os/privileges.h"
 
@@ -139,10 +140,10 @@ std::string lost_records(const RunFigures& figures) {
 std::string memory_not_read(const RunFigures& figures) {
   if (figures.memory_reads_given_up == 0) return "";
   return fmt::format(
-      "{} read{} of the target's memory took too long and {} given up: stacks may be cut where "
+      "{} of the target's memory took too long and {} given up: stacks may be cut where "
       "they are deeper than their copies, or end in code that no file holds. Its pages came late "
       "(userfaultfd, files of a hanging server), or the machine is overloaded",
-      figures.memory_reads_given_up, figures.memory_reads_given_up == 1 ? "" : "s",
+      counted(figures.memory_reads_given_up, "read"),
       figures.memory_reads_given_up == 1 ? "was" : "were");
 }
 
@@ -150,10 +151,10 @@ std::string files_not_read(const RunFigures& figures) {
   const uint64_t count = figures.file_requests_given_up;
   if (count == 0) return "";
   return fmt::format(
-      "{} request{} for files of the target's got no answer in time, or {} not made because others "
+      "{} for files of the target's got no answer in time, or {} not made because others "
       "had none: stacks may end in such files, and names be missing. Their file system does not "
       "answer (FUSE, NFS), or is slow, or the machine is overloaded",
-      count, count == 1 ? "" : "s", count == 1 ? "was" : "were");
+      counted(count, "request"), count == 1 ? "was" : "were");
 }
 
 std::string dropped_by_sentry(const RunFigures& figures) {
@@ -272,16 +273,15 @@ std::string bad_jit_map(const RunFigures& figures) {
   const uint64_t lines = figures.jit.bad_map_lines;
   if (lines == 0) return "";
   return fmt::format(
-      "/tmp/perf-PID.map has {} line{} that {} not of the form \"START SIZE NAME\": names may be "
+      "/tmp/perf-PID.map has {} that {} not of the form \"START SIZE NAME\": names may be "
       "missing. Look whether the program that writes it is up to date",
-      lines, lines == 1 ? "" : "s", lines == 1 ? "is" : "are");
+      counted(lines, "line"), lines == 1 ? "is" : "are");
 }
 
 std::string late_cpus(const RunFigures& figures) {
   const uint32_t cpus = figures.sampler.cpus_not_sampled;
   if (cpus == 0) return "";
-  return fmt::format("{} CPU{} came online during the recording: what ran there was not sampled",
-                     cpus, cpus == 1 ? "" : "s");
+  return counted(cpus, "CPU") + " came online during the recording: what ran there was not sampled";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "recorder/summary.h"
 
+#include "base/counted.h"
 #include "base/json_writer.h"
 #include "base/path.h"
 #include "base/utf8.h"
@@ -184,8 +185,7 @@ std::string loss_lines(const RunFigures& figures, bool is_verbose) {
     const auto loss = static_cast<Loss>(i);
     const uint64_t count = figures.sample.losses[i];
     if (count == 0 || !is_worth_telling(loss, is_verbose)) continue;
-    text +=
-        fmt::format("  lost      {} sample{}: {}\n", count, count == 1 ? "" : "s", describe(loss));
+    text += fmt::format("  lost      {}: {}\n", counted(count, "sample"), describe(loss));
   }
   if (figures.samples_lost() > 0) {
     text += figures.is_converted
@@ -195,8 +195,8 @@ std::string loss_lines(const RunFigures& figures, bool is_verbose) {
                   "raise kernel.perf_event_mlock_kb.\n";
   }
   if (figures.sampler.throttled > 0) {
-    text += fmt::format("  throttled {} time{} by the kernel: {}\n", figures.sampler.throttled,
-                        figures.sampler.throttled == 1 ? "" : "s",
+    text += fmt::format("  throttled {} by the kernel: {}\n",
+                        counted(figures.sampler.throttled, "time"),
                         figures.is_converted ? "record with a lower frequency (perf record -F)"
                                              : "lower --frequency");
   }
@@ -291,15 +291,15 @@ std::string setup_line(const RunFigures& figures) {
   std::string text = fmt::format("  set-up    {}, {} bytes of stack",
                                  printable_utf8(setup.event_name), setup.stack_bytes);
   if (figures.is_converted) return text + '\n';
-  return text + fmt::format(", {} KiB of ring on each of {} CPU{}, {} thread{} attached\n",
-                            setup.ring_bytes_per_cpu / 1024, setup.cpus, setup.cpus == 1 ? "" : "s",
-                            setup.threads_attached, setup.threads_attached == 1 ? "" : "s");
+  return text + fmt::format(", {} KiB of ring on each of {}, {} attached\n",
+                            setup.ring_bytes_per_cpu / 1024, counted(setup.cpus, "CPU"),
+                            counted(setup.threads_attached, "thread"));
 }
 
 std::string verbose_lines(const RunFigures& figures) {
   std::string text = setup_line(figures);
   for (const auto& [name, count] : figures.records_skipped) {
-    text += fmt::format("  skipped   {} {} record{}\n", count, name, count == 1 ? "" : "s");
+    text += fmt::format("  skipped   {}\n", counted(count, name + " record"));
   }
   text += fmt::format(
       "  self      {:.1f} us of CPU time a sample; a walk took {:.1f} us; {} wake-ups; {} MiB at "
@@ -352,10 +352,9 @@ std::string summary_json(const RunFigures& figures, const std::vector<std::strin
 std::string summary_text(const RunFigures& figures, const std::vector<std::string>& files,
                          bool is_verbose) {
   std::string text = fmt::format(
-      "sentry-prof: {} sample{} in {:.1f} s, {} thread{} of {} process{}{}\n",
-      figures.samples_written, figures.samples_written == 1 ? "" : "s", figures.duration_s,
-      figures.threads, figures.threads == 1 ? "" : "s", figures.processes,
-      figures.processes == 1 ? "" : "es",
+      "sentry-prof: {} in {:.1f} s, {} of {} process{}{}\n",
+      counted(figures.samples_written, "sample"), figures.duration_s,
+      counted(figures.threads, "thread"), figures.processes, figures.processes == 1 ? "" : "es",
       figures.effective_hz() == 0 ? "" : fmt::format(", {:.1f} Hz", figures.effective_hz()));
   text += walk_line(figures);
   text += loss_lines(figures, is_verbose);

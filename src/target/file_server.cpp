@@ -1,5 +1,7 @@
 #include "target/file_server.h"
 
+#include "os/file.h"
+#include "os/paths.h"
 #include "target/proc.h"
 #include "target/recent_pieces.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/byte_reader.h"
-#include "os/file.h"
+#include "os/fd.h"
 #include "os/helper_processes.h"
 #include "target/file_requests.h"
 #include "target/image_opener.h"

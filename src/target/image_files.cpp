@@ -1,6 +1,7 @@
 #include "target/image_files.h"
 
 #include "base/time_units.h"
+#include "os/errors.h"
 #include "os/file.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"

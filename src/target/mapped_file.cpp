@@ -1,6 +1,7 @@
 #include "target/mapped_file.h"
 
 #include "os/file.h"
+#include "os/paths.h"
 #include "os/process_memory.h"
 #include "target/process_files.h"
 

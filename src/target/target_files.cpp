@@ -1,6 +1,7 @@
 #include "target/target_files.h"
 
 #include "os/file.h"
+#include "os/paths.h"
 #include "target/image_files.h"
 #include "target/mapping_kind.h"
 #include "target/recent_pieces.h"

@@ -1,10 +1,11 @@
 #include "upload/spool.h"
 
 #include "base/time_units.h"
+#include "os/atomic_file.h"
 #include "os/clock.h"
 #include "os/directory.h"
 #include "os/errors.h"
-#include "os/file.h"
+#include "os/paths.h"
 #include "os/random.h"
 #include "os/temporary_name.h"
 

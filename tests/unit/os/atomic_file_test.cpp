@@ -1,4 +1,6 @@
-#include "os/file.h"
+#include "os/atomic_file.h"
+
+#include "os/paths.h"
 #include "os/temporary_name.h"
 #include "support/catch2.h"
 #include "unit/os/scratch.h"

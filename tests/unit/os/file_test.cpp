@@ -1,5 +1,6 @@
 #include "os/file.h"
 
+#include "os/errors.h"
 #include "support/catch2.h"
 #include "unit/os/scratch.h"
 

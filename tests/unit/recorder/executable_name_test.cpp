@@ -1,6 +1,6 @@
 #include "recorder/executable_name.h"
 
-#include "os/file.h"
+#include "os/paths.h"
 #include "support/catch2.h"
 #include "unit/os/scratch.h"
 

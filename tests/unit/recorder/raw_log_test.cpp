@@ -1,6 +1,7 @@
 // The format of raw logs: what was written comes back, and damaged bytes are told or harmless.
 #include "recorder/raw_log.h"
 
+#include "os/file.h"
 #include "recorder/raw_log_writer.h"
 #include "recorder/register_mapping.h"
 #include "recorder/replay.h"

@@ -1,5 +1,4 @@
 // Files behind the mappings of a real program, copied so that they can be deleted and replaced.
-#include "os/file.h"
 #include "support/catch2.h"
 #include "support/fork_child.h"
 #include "target/image_store.h"

@@ -2,6 +2,7 @@
 #include "target/target_files.h"
 
 #include "os/file.h"
+#include "os/paths.h"
 #include "support/catch2.h"
 #include "target/launch.h"
 #include "target/mapping_kind.h"

@@ -11,8 +11,6 @@
 #include <string_view>
 #include <utility>
 
-#include <elf.h>
-
 namespace sentry_prof::elf {
 namespace {
 
@@ -123,18 +121,14 @@ Result<void> GoFunctionTable::read_header() {
   if (section_.size_bytes < bytes.size() || !file_.read_at(section_.file_offset, bytes)) {
     return fail(ErrorCode::Io, "the table of Go's functions cannot be read");
   }
-  ByteReader in(bytes);
-  const uint32_t magic = in.u32();
-  in.skip(2);
-  const uint8_t quantum = in.u8();
-  const uint8_t pointer_bytes = in.u8();
-  if ((magic != kGo118Magic && magic != kGo120Magic) || quantum != 1 || pointer_bytes != 8) {
+  if (!is_go_table(bytes)) {
     return fail(ErrorCode::Unsupported, "a table of Go's functions of another version");
   }
-  has_start_line_ = magic == kGo120Magic;
+  ByteReader in(bytes);
+  has_start_line_ = in.u32() == kGo120Magic;
+  in.skip(4);
   function_count_ = in.u64();
-  in.skip(8);  // files
-  text_ = in.u64();
+  in.skip(16);  // files, and where the code begins: GoPlaces::text
   names_ = in.u64();
   in.skip(16);  // compilation units, names of files
   pc_values_ = in.u64();
@@ -166,9 +160,7 @@ Result<void> GoFunctionTable::read_functions(uint64_t max_bytes) {
   return {};
 }
 
-// Where its functions are, if the table itself does not say it.
 Result<void> GoFunctionTable::take_text(const std::optional<GoText>& text) {
-  if (text_ != 0) return {};
   if (!text) return fail(ErrorCode::Unsupported, "a table of Go's functions without places");
   // Go's runtime does not start if this does not hold (moduledataverify1).
   const bool is_of_these = text->min_pc - text->begin == functions_.front().begin &&

@@ -23,16 +23,6 @@ constexpr uint64_t kHeaderTextOffset = 24;  // textStart: behind two numbers
 // minpc, maxpc and text: behind a pointer, six slices and a pointer.
 constexpr uint64_t kModuleTextOffset = 160;
 
-bool is_table(Bytes bytes) {
-  ByteReader in(bytes);
-  const uint32_t magic = in.u32();
-  const uint16_t padding = in.u16();
-  const uint8_t quantum = in.u8();
-  const uint8_t pointer_bytes = in.u8();
-  return (magic == kGo118Magic || magic == kGo120Magic) && padding == 0 && quantum == 1 &&
-         pointer_bytes == 8;
-}
-
 std::optional<Section> search_table(const ByteSource& file, const Section& section) {
   const uint64_t first = (kAlignment - section.address.value % kAlignment) % kAlignment;
   const uint64_t end = std::min(section.size_bytes, kMaxSearched_bytes);
@@ -41,7 +31,7 @@ std::optional<Section> search_table(const ByteSource& file, const Section& secti
     piece.resize(static_cast<size_t>(std::min(kPiece_bytes, end - begin)));
     if (!file.read_at(section.file_offset + begin, piece)) return std::nullopt;
     for (size_t i = 0; i + sizeof(uint64_t) <= piece.size(); i += kAlignment) {
-      if (!is_table(Bytes(piece).subspan(i, sizeof(uint64_t)))) continue;
+      if (!is_go_table(Bytes(piece).subspan(i))) continue;
       const uint64_t offset = begin + i;
       return Section{{section.address.value + offset},
                      section.file_offset + offset,
@@ -89,6 +79,16 @@ bool is_searched(const Layout& layout) {
 }
 
 }  // namespace
+
+bool is_go_table(Bytes header) {
+  ByteReader in(header);
+  const uint32_t magic = in.u32();
+  const uint16_t padding = in.u16();
+  const uint8_t quantum = in.u8();
+  const uint8_t pointer_bytes = in.u8();
+  return (magic == kGo118Magic || magic == kGo120Magic) && padding == 0 && quantum == 1 &&
+         pointer_bytes == 8;
+}
 
 bool may_have_go_functions(const Layout& layout) {
   const bool is_of_machine =

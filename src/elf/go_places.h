@@ -15,6 +15,9 @@ namespace sentry_prof::elf {
 // padding, the size of the smallest instruction and of a pointer follow.
 inline constexpr uint32_t kGo118Magic = 0xfffffff0, kGo120Magic = 0xfffffff1;
 
+// Whether it begins so, as x86-64's does: `header` has its first eight bytes at least.
+bool is_go_table(Bytes header);
+
 // Whether an image may have such a table: one that cannot be read now may be read later.
 bool may_have_go_functions(const Layout& layout);
 

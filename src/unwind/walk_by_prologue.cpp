@@ -164,9 +164,9 @@ bool Walker::is_sp_of_call(uint64_t sp) {
   for (uint64_t place = cursor_.sp; place + kFrameRecord_bytes <= sp; place += 8) {
     uint64_t fp = 0;
     uint64_t return_address = 0;
-    if (!stack_.read_u64({place}, fp) || !stack_.read_u64({place + 8}, return_address))
-      return false;
-    if (fp == cursor_.fp && leads_to_memory_code(return_address)) return false;
+    const bool is_read =
+        stack_.read_u64({place}, fp) && stack_.read_u64({place + 8}, return_address);
+    if (!is_read || (fp == cursor_.fp && leads_to_memory_code(return_address))) return false;
   }
   return true;
 }

@@ -3,7 +3,6 @@
 #include "unwind/dwarf_expression.h"
 #include "unwind/walker.h"
 
-#include <algorithm>
 #include <optional>
 
 namespace sentry_prof::unwind {
@@ -67,7 +66,7 @@ bool Walker::has_frame_record_of(const Row& row) {
   if (!may_have) return false;
   const ExpressionResult place =
       evaluate_expression(rule.expression, registers_, stack_, std::nullopt);
-  work_left_ -= std::min(work_left_, place.steps);
+  spend(place.steps);
   return place.status == ExpressionStatus::Ok && place.value == cursor_.fp;
 }
 

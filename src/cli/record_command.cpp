@@ -164,8 +164,13 @@ int record_attached(const RecordOptions& options, const SharedFiles& files,
   return run->figures.chunks_written > 0 ? kDone : kAnswerIsNo;
 }
 
-int exit_code_of(int wait_status) {
-  return WIFSIGNALED(wait_status) ? kSignalBase + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+// What the command's end is passed on as. Does not return where a ^C on the terminal ended it:
+// then that ends us, too, or a shell's loop around us would go on.
+int pass_on_end(int wait_status, const recorder::Recorder& recorder) {
+  if (!WIFSIGNALED(wait_status)) return WEXITSTATUS(wait_status);
+  const int signal = WTERMSIG(wait_status);
+  if (signal == SIGINT && recorder.is_interrupted_at_terminal()) os::die_by_signal(SIGINT);
+  return kSignalBase + signal;
 }
 
 // As shells do, which see no signal here, but the status; and as they do not of what the user or a
@@ -193,11 +198,11 @@ int exec_failure(const std::string& command, int exec_errno) {
 // Why there is no recording. ^C reaches the command, too, and may have ended it before its exec:
 // that is its end like any other, and not our failure.
 int not_recorded(const Error& error, target::LaunchedChild& child, RecordUpload* upload,
-                 const os::SignalSet& signals) {
+                 const recorder::Recorder& recorder, const os::SignalSet& signals) {
   give_up(upload, signals, error);
   if (error.code != ErrorCode::Gone) return kOwnFailure;
   const auto status = child.wait();
-  return status ? exit_code_of(*status) : kOwnFailure;
+  return status ? pass_on_end(*status, recorder) : kOwnFailure;
 }
 
 // The recording is over, the command maybe not. False if something was not written, nor kept to be
@@ -233,7 +238,9 @@ int record_launched(const RecordOptions& options, const SharedFiles& files,
   auto run = live.recorder.launch(*child, exec_errno);
   live.line.clear();
   if (exec_errno != 0) return exec_failure(options.command.front(), exec_errno);
-  if (!run) return not_recorded(run.error(), *child, (*outputs)->upload.get(), signals);
+  if (!run) {
+    return not_recorded(run.error(), *child, (*outputs)->upload.get(), live.recorder, signals);
+  }
   files->end();
   if (run->reason == recorder::StopReason::TargetEnded && !options.no_children) {
     run->figures.command_cpu_ns = child->cpu_time_ns();
@@ -243,7 +250,7 @@ int record_launched(const RecordOptions& options, const SharedFiles& files,
   if (!status) complain(status.error().message);
   if (status && !options.is_quiet) tell_of_signal(*status);
   if (!is_written || !status) return kOwnFailure;
-  return exit_code_of(*status);
+  return pass_on_end(*status, live.recorder);
 }
 
 int record_replayed(const RecordOptions& options) {

@@ -70,6 +70,7 @@ class Recorder {
   Result<RunResult> launch(target::LaunchedChild& child, int& exec_errno);
   // Waits for a command that was launched, passing signals on to it: its wait status.
   Result<int> wait_for_end_of(target::LaunchedChild& child);
+  bool is_interrupted_at_terminal() const { return signals_.is_interrupted_at_terminal(); }
 
  private:
   // What one run needs, in the order in which it is taken down.

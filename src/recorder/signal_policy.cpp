@@ -14,6 +14,16 @@ constexpr uint64_t kRepeat_ns = 100'000'000;
 
 }  // namespace
 
+std::optional<os::SignalSet::Taken> SignalPolicy::take() {
+  for (;;) {
+    const auto signal = signals_->take();
+    if (!signal) return std::nullopt;
+    if (signal->is_own) continue;
+    if (signal->number == SIGINT && signal->is_from_kernel) is_interrupted_at_terminal_ = true;
+    return signal;
+  }
+}
+
 bool SignalPolicy::is_repeat(int signal) {
   const uint64_t now_ns = os::monotonic_ns();
   if (signal == last_signal_ && now_ns - last_time_ns_ < kRepeat_ns) return true;
@@ -38,16 +48,15 @@ bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const
 }
 
 void SignalPolicy::before_exec() {
-  while (const auto signal = signals_->take()) {
-    if (signal->is_own) continue;
+  while (const auto signal = take()) {
     ::kill(child_->pid(), signal->number);
     has_passed_on_ = true;
   }
 }
 
 bool SignalPolicy::ends_recording() {
-  while (const auto signal = signals_->take()) {
-    if (signal->is_own || is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
+  while (const auto signal = take()) {
+    if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
     const bool is_first_for_child = child_ != nullptr && !has_passed_on_;
     if (is_first_for_child || (child_ != nullptr && signal->number == SIGHUP)) {
       pass_on(*signal);
@@ -65,8 +74,8 @@ bool SignalPolicy::ends_recording() {
 }
 
 void SignalPolicy::while_finishing() {
-  while (const auto signal = signals_->take()) {
-    if (signal->is_own || is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
+  while (const auto signal = take()) {
+    if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
     if (child_ == nullptr || ending_signal_ != 0) os::die_by_signal(signal->number);
     // The command's end was its answer to the first one, or came just before it.
     if (has_passed_on_ && child_->has_ended()) os::die_by_signal(signal->number);

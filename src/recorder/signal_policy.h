@@ -15,6 +15,7 @@
 #include "target/launch.h"
 
 #include <cstdint>
+#include <optional>
 
 namespace sentry_prof::recorder {
 
@@ -33,8 +34,13 @@ class SignalPolicy {
   void while_finishing();
   // The signal that ended the recording; 0 if none did.
   int ending_signal() const { return ending_signal_; }
+  // Whether a ^C has come by the terminal, which the launched command got, too. A shell's loop goes
+  // on unless what it waits for dies of that ^C (bash, zsh: "wait and cooperative exit").
+  bool is_interrupted_at_terminal() const { return is_interrupted_at_terminal_; }
 
  private:
+  // The next pending signal that another process, or the terminal, sent.
+  std::optional<os::SignalSet::Taken> take();
   bool is_repeat(int signal);
   // False, and not done, of a signal that means more.
   bool pass_to_child_alone(const os::SignalSet::Taken& signal) const;
@@ -46,6 +52,7 @@ class SignalPolicy {
   int last_signal_ = 0;
   uint64_t last_time_ns_ = 0;
   bool has_passed_on_ = false;
+  bool is_interrupted_at_terminal_ = false;
 };
 
 }  // namespace sentry_prof::recorder

@@ -122,6 +122,30 @@ TEST_CASE("^C on a terminal at any moment ends a command that does not ask for i
   }
 }
 
+TEST_CASE("^C on a terminal ends a shell's loop, if the recorded command dies of it",
+          "[terminal]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  // Of one command an exit status; of the other the signal, which ends the shell, too.
+  const auto [command, shown_after] =
+      GENERATE(std::pair{"trap 'exit 3' INT; ", true}, std::pair{"", false});
+  const std::string script = std::string("for i in 1 2; do \"$0\" record -o \"$1\" -- sh -c \"") +
+                             command + "echo begun $i; while :; do :; done\"; echo status $?; done";
+  TerminalSession session({"bash", "-c", script, sentry_prof_path(), directory.file("out.json")});
+  REQUIRE(session.wait_for("begun 1"));
+  sleep_for(0.3);
+  session.type("\x03");
+  if (shown_after) {
+    REQUIRE(session.wait_for("begun 2"));
+    session.type("\x03");
+  }
+  const int status = session.wait_for_end();
+  INFO(session.shown());
+  CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) == !shown_after);
+  CHECK((session.shown().find("status") != std::string::npos) == shown_after);
+  CHECK(LoadedProfile::load(directory.file("out.json")).busy_samples().size() > 5);
+}
+
 TEST_CASE(
     "A terminal that is closed ends the command and the recording, and the profile is written",
     "[terminal]") {

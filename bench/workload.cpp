@@ -1,5 +1,5 @@
-// What the compiler has to chew on in `scripts/bench record`: headers and templates that give clang++ -O2 some seconds of work
-// with stacks of 30-60 frames, about 30 KiB deep. Never run.
+// What the compiler has to chew on in `scripts/bench record`: headers and templates that give
+// clang++ -O2 some seconds of work with stacks of 30-60 frames, about 30 KiB deep. Never run.
 #include <functional>
 #include <map>
 #include <regex>
@@ -22,7 +22,8 @@ struct Rule {
       if (actions.count(word) != 0) sum += actions[word](it->str(2));
       results[sum] = std::make_tuple(word, N, std::vector<int>(N + 1, sum));
     }
-    return sum + (N > 0 ? Rule<(N > 0 ? N - 1 : 0)>().apply(std::regex_replace(text, pattern, "$2")) : 0);
+    return sum +
+           (N > 0 ? Rule<(N > 0 ? N - 1 : 0)>().apply(std::regex_replace(text, pattern, "$2")) : 0);
   }
 };
 

@@ -53,31 +53,31 @@ struct Sample {
 };
 
 struct Thread {
-  uint64_t id = 0;      // unique in the profile; the kernel's tid unless that was reused
+  uint64_t id = 0;  // unique in the profile; the kernel's tid unless that was reused
   uint32_t pid = 0;
   uint32_t tid = 0;
-  std::string name;     // valid UTF-8
+  std::string name;  // valid UTF-8
 };
 
 // What is the same for all chunks of one recording.
 struct Session {
-  Uuid profiler_id;              // V2: one per recording
-  std::string platform;          // "rust" unless told otherwise
+  Uuid profiler_id;      // V2: one per recording
+  std::string platform;  // "rust" unless told otherwise
   std::string release;
   std::string environment;
   std::string transaction_name;  // V1
   std::string sdk_name;
   std::string sdk_version;
   std::string os_name, os_version, os_build;
-  std::string device_architecture;                      // "x86_64"
-  std::string device_manufacturer, device_model;        // may be empty
+  std::string device_architecture;                // "x86_64"
+  std::string device_manufacturer, device_model;  // may be empty
 };
 
 struct Profile {
   Session session;
   uint64_t start_unix_ns = 0;  // begin of the chunk
   uint64_t end_unix_ns = 0;
-  std::vector<Image> images;   // only those that a frame lies in; sorted by image_addr
+  std::vector<Image> images;  // only those that a frame lies in; sorted by image_addr
   std::vector<Frame> frames;
   std::vector<Sample> samples;  // sorted by time
   std::vector<Thread> threads;  // only those that a sample refers to
@@ -89,7 +89,8 @@ struct Profile {
 
   uint32_t stack_count() const { return static_cast<uint32_t>(stack_begin.size() - 1); }
   std::span<const uint32_t> stack(uint32_t i) const {
-    return std::span(stack_frame_indices).subspan(stack_begin[i], stack_begin[i + 1] - stack_begin[i]);
+    return std::span(stack_frame_indices)
+        .subspan(stack_begin[i], stack_begin[i + 1] - stack_begin[i]);
   }
 };
 

@@ -3,9 +3,9 @@
 // Interface", and what Relay enforces; docs/sentry-format.md says where they differ.
 #pragma once
 
-#include <string>
-
 #include "sentry_prof/profile.h"
+
+#include <string>
 
 namespace sentry_prof {
 

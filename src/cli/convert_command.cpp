@@ -38,7 +38,7 @@ tl::unexpected<Error> refuse(const std::string& why) { return fail(ErrorCode::Un
 
 // The next step for what is no regular file.
 tl::unexpected<Error> refuse_kind(const std::string& path) {
-  struct stat status {};
+  struct stat status = {};
   if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     return refuse(path +
                   ": is a directory, not a file (those of 'perf record --threads' cannot be "

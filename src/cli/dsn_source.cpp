@@ -24,7 +24,7 @@ constexpr size_t kMaxFile_bytes = 64 * 1024;
 
 // Ours, root's, or that of the user behind sudo.
 bool is_trusted(const std::string& path) {
-  struct stat facts {};
+  struct stat facts = {};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
   const bool others_may_write = (facts.st_mode & S_IWOTH) != 0;
   return !others_may_write && os::is_trusted_owner(facts.st_uid);

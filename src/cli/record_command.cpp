@@ -54,11 +54,11 @@ std::string executable_of(int pid) {
 // What people know the process by: its comm, and the executable's name only where comm is that name
 // cut off (the kernel keeps 15 bytes), since a file may have several names.
 std::string name_of_process(int pid, const std::string& executable) {
-  constexpr size_t kCommBytes = 15;
+  constexpr size_t kComm_bytes = 15;
   const auto comm = os::read_small_file(fmt::format("/proc/{}/comm", pid), 4096);
   std::string name = comm ? comm->substr(0, comm->find('\n')) : "";
   const std::string file_name(base_name(executable));
-  if (name.empty() || (name.size() == kCommBytes && file_name.starts_with(name))) name = file_name;
+  if (name.empty() || (name.size() == kComm_bytes && file_name.starts_with(name))) name = file_name;
   for (char& c : name) {
     if (c == '/' || static_cast<unsigned char>(c) < ' ') c = '_';
   }

@@ -82,10 +82,10 @@ std::string parse_stack_bytes(const std::string& text, uint32_t& stack_bytes) {
     return "";
   }
   uint32_t value = 0;
-  if (!parse_number(text, value) || value < kMinStack_bytes || value > sampling::kMaxStackBytes ||
+  if (!parse_number(text, value) || value < kMinStack_bytes || value > sampling::kMaxStack_bytes ||
       value % 8 != 0) {
     return fmt::format("'auto' or a multiple of 8 from {} to {}", kMinStack_bytes,
-                       sampling::kMaxStackBytes);
+                       sampling::kMaxStack_bytes);
   }
   stack_bytes = value;
   return "";
@@ -230,7 +230,7 @@ void add_stack_bytes_option(CLI::App& record, RecordOptions& options) {
           },
           fmt::format("How much of the stack each sample copies: a multiple of 8 from {}\n"
                       "to {} (default auto)",
-                      kMinStack_bytes, sampling::kMaxStackBytes))
+                      kMinStack_bytes, sampling::kMaxStack_bytes))
       ->type_name("auto|N")
       ->default_function([] { return "auto"; });
 }

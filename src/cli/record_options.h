@@ -52,8 +52,8 @@ void add_profile_options(CLI::App& command, RecordOptions& options, const char* 
 // As complete(), of these options and the format.
 Result<void> complete_profile_options(RecordOptions& options);
 
-// What a platform that Sentry takes costs there; empty for rust and native. Source: Sentry's list of
-// platforms that it symbolicates (SHOULD_SYMBOLICATE), and its 36-bit addresses of cocoa.
+// What a platform that Sentry takes costs there; empty for rust and native. Source: Sentry's list
+// of platforms that it symbolicates (SHOULD_SYMBOLICATE), and its 36-bit addresses of cocoa.
 std::string warning_of_platform(const std::string& platform);
 // That --transaction has no effect; empty if it has, or was not given.
 std::string warning_of_transaction(const RecordOptions& options);

@@ -45,7 +45,8 @@ void write_verdict(JsonWriter& json, std::string_view book, const Verdict& verdi
   json.key(book);
   json.begin_object();
   json.key("valid");
-  was_asked && verdict.is_known ? json.boolean(verdict.valid) : json.raw("null");
+  const bool has_verdict = was_asked && verdict.is_known;
+  has_verdict ? json.boolean(verdict.valid) : json.raw("null");
   json.key("reason");
   verdict.reason.empty() ? json.raw("null") : json.string(verdict.reason);
   if (verdict.http_status != 0) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kLengthOf64BitFormat = 0xffff'ffff;  // DWARF 5, section 7.4
 constexpr uint32_t kFirstReservedLength = 0xffff'fff0;
-constexpr uint64_t kMaxLengthAndIdBytes = 4 + 8 + 8;
+constexpr uint64_t kMaxLengthAndId_bytes = 4 + 8 + 8;
 
 // .eh_frame's CIE pointer counts backwards from its own field, and zero marks a CIE. It has four
 // bytes also in the 64-bit format (LSB 5.0, table 10-5), unlike that of .debug_frame.
@@ -36,13 +36,13 @@ ByteReader FrameSection::reader(uint64_t begin, uint64_t end) const {
   return result;
 }
 
-uint64_t Entry::head_end() const { return body + std::min(CfiLimits::kHeadBytes, end - body); }
+uint64_t Entry::head_end() const { return body + std::min(CfiLimits::kHead_bytes, end - body); }
 
 CfiStatus read_entry(const FrameSection& section, uint64_t offset, Entry& entry) {
   const uint64_t size = section.bytes.size();
   if (offset > size) return CfiStatus::Malformed;
   ByteReader reader =
-      section.reader(offset, offset + std::min(kMaxLengthAndIdBytes, size - offset));
+      section.reader(offset, offset + std::min(kMaxLengthAndId_bytes, size - offset));
   uint64_t length = reader.u32();
   const bool is_64_bit_format = length == kLengthOf64BitFormat;
   if (is_64_bit_format) {

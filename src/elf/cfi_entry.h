@@ -17,13 +17,13 @@ namespace sentry_prof::elf {
 // highest register 32, one nested remember_state, longest expression 14 bytes. x86-64's APX has
 // registers up to 145.
 struct CfiLimits {
-  static constexpr uint64_t kProgramBytes = 128 << 10;
+  static constexpr uint64_t kProgram_bytes = 128 << 10;
   static constexpr uint64_t kRegister = 255;
   static constexpr unsigned kRememberDepth = 16;
-  static constexpr uint64_t kExpressionBytes = 1024;
+  static constexpr uint64_t kExpression_bytes = 1024;
   // Before its program an entry holds some 30 bytes. The limit keeps the padded LEB128 numbers of a
   // hostile CIE from being walked once for each of its FDEs.
-  static constexpr uint64_t kHeadBytes = 64;
+  static constexpr uint64_t kHead_bytes = 64;
   // Of a section that is scanned. The largest .eh_frame known (a browser's) has a quarter of it.
   static constexpr uint64_t kEntries = uint64_t{1} << 22;
 };

@@ -151,7 +151,7 @@ CfiStatus RowProgram::run(Row& row) {
 }
 
 void RowProgram::run(const ProgramRange& program) {
-  if (program.end - program.begin > CfiLimits::kProgramBytes) return fail(CfiStatus::Unsupported);
+  if (program.end - program.begin > CfiLimits::kProgram_bytes) return fail(CfiStatus::Unsupported);
   reader_ = section_.reader(program.begin, program.end);
   while (!reader_.at_end() && !reached_next_ && status_ == CfiStatus::Ok) {
     step();
@@ -413,7 +413,7 @@ int64_t RowProgram::factored(int64_t operand) {
 
 Bytes RowProgram::read_expression() {
   const uint64_t size = reader_.uleb128();
-  if (size > CfiLimits::kExpressionBytes) {
+  if (size > CfiLimits::kExpression_bytes) {
     fail(CfiStatus::Unsupported);
     return {};
   }

@@ -17,7 +17,7 @@ namespace sentry_prof::elf {
 namespace {
 
 // Five times the .eh_frame of a browser or of LLVM.
-constexpr uint64_t kMaxSectionBytes = uint64_t{64} << 20;
+constexpr uint64_t kMaxSection_bytes = uint64_t{64} << 20;
 
 // What the file holds of the segment at and behind `address`.
 std::optional<Section> rest_of_segment(const Layout& layout, uint64_t address) {
@@ -83,7 +83,7 @@ class SectionReader {
     return {};
   }
 
-  uint64_t size_limit() const { return std::min(kMaxSectionBytes, bytes_left_); }
+  uint64_t size_limit() const { return std::min(kMaxSection_bytes, bytes_left_); }
 
   Result<void> check(const Section& section, const char* name) const {
     if (section.size_bytes > size_limit()) {

@@ -16,7 +16,7 @@ namespace {
 
 // _start has an FDE that ends the walk in most C libraries; elsewhere this many bytes are taken for
 // it. glibc's is 34 bytes long, musl's calls out after 22.
-constexpr uint64_t kStartCodeBytes = 64;
+constexpr uint64_t kStartCode_bytes = 64;
 
 std::optional<SearchTable> table_of(const CfiSections& sections) {
   return SearchTable::open(frame_section(sections, sections.eh_frame_hdr));
@@ -33,7 +33,7 @@ struct CfiTable::Impl {
   // Where _start does have an FDE, what follows it is another function.
   bool is_start_code(LinkAddress pc) {
     const LinkAddress entry = sections->entry;
-    if (entry.value == 0 || pc < entry || pc.value - entry.value >= kStartCodeBytes) return false;
+    if (entry.value == 0 || pc < entry || pc.value - entry.value >= kStartCode_bytes) return false;
     if (!entry_has_no_fde) {
       Row row;
       entry_has_no_fde = eh_frame.row_at(entry.value, row) == RowStatus::NoCfi &&

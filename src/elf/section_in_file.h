@@ -27,8 +27,8 @@ class SectionInFile {
   [[nodiscard]] bool bring(uint64_t begin, uint64_t end) const {
     if (begin >= end) return begin == end;
     if (end > size_bytes_) return false;
-    const uint64_t last = (end - 1) / kBlockBytes;
-    for (uint64_t block = begin / kBlockBytes; block <= last; ++block) {
+    const uint64_t last = (end - 1) / kBlock_bytes;
+    for (uint64_t block = begin / kBlock_bytes; block <= last; ++block) {
       if (blocks_[block].load(std::memory_order_acquire) != Block::Here && !read(block)) {
         return false;
       }
@@ -40,7 +40,7 @@ class SectionInFile {
 
  private:
   // Two pages: with one a fifth fewer bytes are read, in half as many reads again.
-  static constexpr uint64_t kBlockBytes = 8 << 10;
+  static constexpr uint64_t kBlock_bytes = 8 << 10;
   enum class Block : uint8_t { InFile, Here, Unreadable };
 
   bool read(uint64_t block) const;

@@ -15,7 +15,7 @@ namespace {
 // -ffunction-sections come near.
 constexpr uint64_t kMaxSections = 1 << 17;
 constexpr size_t kPieceSections = 1024;  // 64 KiB at a time
-constexpr uint64_t kNamesBytes =
+constexpr uint64_t kNames_bytes =
     64 * 1024;  // of .shstrtab are copied; names behind are read singly
 
 // The x86-64 psABI's type of .eh_frame, used by LLVM's linkers. On ARM the same number is
@@ -30,7 +30,7 @@ constexpr std::string_view kLongestName = ".data.rel.ro.gopclntab";
 class SectionNames {
  public:
   SectionNames(const ByteSource& file, Section table) : file_(file), table_(table) {
-    prefix_.resize(static_cast<size_t>(std::min(table.size_bytes, kNamesBytes)));
+    prefix_.resize(static_cast<size_t>(std::min(table.size_bytes, kNames_bytes)));
     if (!file.read_at(table.file_offset, prefix_)) table_.size_bytes = 0;
   }
 

@@ -86,7 +86,7 @@ class Surveyor {
 
   void on_record(Bytes record) {
     const uint32_t type = sampling::read_record_header(record).type;
-    const Bytes payload = record.subspan(sampling::RecordHeader::kSizeBytes);
+    const Bytes payload = record.subspan(sampling::RecordHeader::kSize_bytes);
     if (type == kPerfHeaderAttr) add_perf_attr(payload, header_);
     if (type == kPerfHeaderFeature) add_perf_feature(payload, header_);
     if (type == kPerfHeaderBuildId) add_perf_build_id(record, header_);

@@ -116,7 +116,7 @@ Result<void> read_events(const ByteSource& file, Section attrs, uint64_t entry_b
 void add_build_ids(Bytes bytes, PerfDataHeader& header) {
   while (true) {
     const size_t size_bytes = sampling::read_record_header(bytes).size_bytes;
-    if (size_bytes < sampling::RecordHeader::kSizeBytes || size_bytes > bytes.size()) return;
+    if (size_bytes < sampling::RecordHeader::kSize_bytes || size_bytes > bytes.size()) return;
     add_perf_build_id(bytes.first(size_bytes), header);
     bytes = bytes.subspan(size_bytes);
   }
@@ -290,7 +290,7 @@ void add_perf_build_id(Bytes record, PerfDataHeader& header) {
   const sampling::RecordHeader head = sampling::read_record_header(record);
   const uint16_t mode = head.misc & PERF_RECORD_MISC_CPUMODE_MASK;
   ByteReader in = native(record);
-  in.skip(sampling::RecordHeader::kSizeBytes + 4);
+  in.skip(sampling::RecordHeader::kSize_bytes + 4);
   const Bytes id = in.bytes(kBuildId_bytes);
   const uint8_t size_bytes = in.u8();
   in.skip(3);

@@ -27,10 +27,10 @@ class RecordCutter {
   bool feed(Bytes piece) {
     rest_.insert(rest_.end(), piece.begin(), piece.end());
     size_t begin = 0;
-    while (rest_.size() - begin >= sampling::RecordHeader::kSizeBytes) {
+    while (rest_.size() - begin >= sampling::RecordHeader::kSize_bytes) {
       const Bytes left = Bytes(rest_).subspan(begin);
       const size_t size_bytes = sampling::read_record_header(left).size_bytes;
-      if (size_bytes < sampling::RecordHeader::kSizeBytes) return false;
+      if (size_bytes < sampling::RecordHeader::kSize_bytes) return false;
       if (size_bytes > left.size()) break;
       visit_(left.first(size_bytes));
       begin += size_bytes;
@@ -59,10 +59,10 @@ class RecordReader {
   Result<PerfRecordsEnd> run(const std::function<bool()>& goes_on) {
     while (next_ < end_) {
       if (!goes_on()) return PerfRecordsEnd::Whole;
-      if (!fill(sampling::RecordHeader::kSizeBytes)) return PerfRecordsEnd::CutOff;
+      if (!fill(sampling::RecordHeader::kSize_bytes)) return PerfRecordsEnd::CutOff;
       if (is_unreadable_) return fail(ErrorCode::Io, "the file cannot be read");
       const size_t size_bytes = sampling::read_record_header(window()).size_bytes;
-      if (size_bytes < sampling::RecordHeader::kSizeBytes) return PerfRecordsEnd::Malformed;
+      if (size_bytes < sampling::RecordHeader::kSize_bytes) return PerfRecordsEnd::Malformed;
       if (!fill(size_bytes)) return PerfRecordsEnd::CutOff;
       if (is_unreadable_) return fail(ErrorCode::Io, "the file cannot be read");
       const auto taken = take(window().first(size_bytes));
@@ -103,7 +103,7 @@ class RecordReader {
   // Two types are followed by data that does not count as theirs.
   void skip_what_follows(uint32_t type, Bytes record) {
     ByteReader in(record, std::endian::native);
-    in.skip(sampling::RecordHeader::kSizeBytes);
+    in.skip(sampling::RecordHeader::kSize_bytes);
     uint64_t bytes = 0;
     if (type == kPerfAuxtrace) bytes = in.u64();
     if (type == kPerfHeaderTracingData) bytes = (uint64_t{in.u32()} + 7) / 8 * 8;
@@ -113,7 +113,7 @@ class RecordReader {
   // One zstd stream runs through all records of the file and has no end: perf only flushes it.
   Result<bool> expand(uint32_t type, Bytes record) {
     ByteReader in(record, std::endian::native);
-    in.skip(sampling::RecordHeader::kSizeBytes);
+    in.skip(sampling::RecordHeader::kSize_bytes);
     const Bytes data = in.bytes(type == kPerfCompressed2 ? in.u64() : in.remaining());
     if (!in.ok()) return false;
     if (expander_ == nullptr) expander_ = compress::make_expander(compress::Compression::Zstd);

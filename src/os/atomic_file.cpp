@@ -81,7 +81,7 @@ bool links_into_proc(int directory_fd, const std::string& name) {
 
 // In a sticky directory (/tmp) only root and the owners of file and directory may replace a file.
 bool is_protected_by_sticky_bit(int directory_fd, const struct stat& existing) {
-  struct stat directory {};
+  struct stat directory = {};
   if (::fstat(directory_fd, &directory) != 0 || (directory.st_mode & S_ISVTX) == 0) return false;
   const uid_t self = ::geteuid();
   return self != 0 && self != existing.st_uid && self != directory.st_uid;
@@ -89,13 +89,13 @@ bool is_protected_by_sticky_bit(int directory_fd, const struct stat& existing) {
 
 // Nobody may rename another one over such a file.
 bool is_immutable(int directory_fd, const char* name) {
-  struct statx status {};
+  struct statx status = {};
   return ::statx(directory_fd, name, AT_SYMLINK_NOFOLLOW, 0, &status) == 0 &&
          (status.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND)) != 0;
 }
 
 Result<void> check_replaceable(int directory_fd, const SplitPath& target, const std::string& path) {
-  struct stat existing {};
+  struct stat existing = {};
   const char* name = target.name.c_str();
   if (::fstatat(directory_fd, name, &existing, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENAMETOOLONG) return fail_to_write(errno, path, "its name");

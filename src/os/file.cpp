@@ -29,7 +29,7 @@ uint64_t modified_unix_ns_of(const struct stat& status) {
 }  // namespace
 
 Result<std::shared_ptr<const FileByteSource>> FileByteSource::adopt(Fd fd, Changes changes) {
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(fd.get(), &status) != 0) return fail_with_errno(errno, "fstat");
   if (!S_ISREG(status.st_mode)) return fail(ErrorCode::Unsupported, "not a regular file");
   return std::shared_ptr<const FileByteSource>(
@@ -46,7 +46,7 @@ Result<std::shared_ptr<const FileByteSource>> FileByteSource::open(const std::st
 }
 
 uint64_t FileByteSource::modified_unix_ns() const {
-  struct stat status {};
+  struct stat status = {};
   return ::fstat(fd_.get(), &status) == 0 ? modified_unix_ns_of(status) : 0;
 }
 
@@ -54,7 +54,7 @@ uint64_t FileByteSource::modified_unix_ns() const {
 // as the opening (4 ms before Linux 6.13) goes unseen.
 bool FileByteSource::is_unchanged() const {
   if (changes_ == Changes::Followed) return true;
-  struct stat status {};
+  struct stat status = {};
   const bool is_same = ::fstat(fd_.get(), &status) == 0 && size_of(status) == size_bytes_ &&
                        modified_unix_ns_of(status) == modified_unix_ns_;
   if (!is_same) was_changed_ = true;
@@ -117,7 +117,7 @@ Result<std::string> read_small_file(const std::string& path, size_t limit_bytes)
   // O_NONBLOCK: a FIFO in the file's place must not block the open.
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd.is_open()) return fail_with_errno(errno, path);
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(fd.get(), &status) != 0) return fail_with_errno(errno, path);
   if (!S_ISREG(status.st_mode)) {
     return fail(ErrorCode::Unsupported, path + ": not a regular file");

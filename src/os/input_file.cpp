@@ -32,7 +32,7 @@ Result<InputFile> InputFile::open(const std::string& path) {
 }
 
 Result<void> InputFile::look() {
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(fd_.get(), &status) != 0) return fail_with_errno(errno, name_);
   if (S_ISDIR(status.st_mode)) return fail(ErrorCode::Unsupported, name_ + ": is a directory");
   if (S_ISBLK(status.st_mode) || S_ISSOCK(status.st_mode)) {

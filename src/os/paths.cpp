@@ -36,15 +36,15 @@ bool are_in_same_directory(const std::string& path, const std::string& other) {
 }
 
 bool is_same_file(const std::string& path, const std::string& other) {
-  struct stat first {
-  }, second{};
+  struct stat first = {};
+  struct stat second = {};
   return ::stat(path.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 &&
          first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 bool others_can_replace(const std::string& path) {
   const auto target = split_path(path);
-  struct stat directory {};
+  struct stat directory = {};
   if (!target || ::stat(target->directory.c_str(), &directory) != 0) return false;
   return (directory.st_mode & S_IWOTH) != 0 && (directory.st_mode & S_ISVTX) == 0;
 }

@@ -29,8 +29,8 @@ std::vector<pid_t> list_children(pid_t pid);
 // threads, where the main thread has ended before the others. Such a one has none of its own any
 // more, and any thread's id stands for its process in /proc/ID (proc(5)) and process_vm_readv(2).
 pid_t living_thread_of(pid_t pid);
-// Whether nothing is left of the process. A zombie, which has ended and waits for its parent to take
-// notice of that, is still there.
+// Whether nothing is left of the process. A zombie, which has ended and waits for its parent to
+// take notice of that, is still there.
 bool is_gone(pid_t pid);
 // Of a thread, or a process's main one: it is a zombie, or nothing at all any more.
 bool has_ended(pid_t tid);

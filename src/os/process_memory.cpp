@@ -19,7 +19,7 @@ namespace sentry_prof::os {
 
 namespace {
 
-constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kPage_bytes = 4096;
 
 // A transfer is whole or partial by pieces, never within one: so each page is a piece.
 using Pages = std::array<iovec, 256>;
@@ -27,7 +27,7 @@ using Pages = std::array<iovec, 256>;
 size_t split_into_pages(uint64_t address, size_t size_bytes, Pages& pages) {
   size_t count = 0;
   while (size_bytes > 0 && count < pages.size()) {
-    const size_t piece = std::min<size_t>(size_bytes, kPageBytes - address % kPageBytes);
+    const size_t piece = std::min<size_t>(size_bytes, kPage_bytes - address % kPage_bytes);
     pages[count++] = {reinterpret_cast<void*>(address), piece};
     address += piece;
     size_bytes -= piece;

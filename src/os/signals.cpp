@@ -18,16 +18,16 @@ namespace {
 struct InheritedSignals {
   bool is_saved = false;
   sigset_t mask{};
-  struct sigaction on_broken_pipe {};
-  struct sigaction on_file_too_large {};
-  struct sigaction on_interrupt {};
-  struct sigaction on_termination {};
-  struct sigaction on_child_end {};
+  struct sigaction on_broken_pipe = {};
+  struct sigaction on_file_too_large = {};
+  struct sigaction on_interrupt = {};
+  struct sigaction on_termination = {};
+  struct sigaction on_child_end = {};
 };
 InheritedSignals g_inherited;
 
 bool is_ignored(int signal) {
-  struct sigaction action {};
+  struct sigaction action = {};
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
@@ -43,13 +43,13 @@ sigset_t ending_signals() {
 }
 
 void ignore(int signal, struct sigaction* previous) {
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_handler = SIG_IGN;
   ::sigaction(signal, &action, previous);
 }
 
 void set_default(int signal, struct sigaction* previous) {
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_handler = SIG_DFL;
   ::sigaction(signal, &action, previous);
 }

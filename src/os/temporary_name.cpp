@@ -44,7 +44,7 @@ bool is_abandoned(int directory_fd, const char* name, pid_t owner) {
   if (::kill(owner, 0) == 0 || errno != ESRCH) return false;
   const Fd file(
       ::openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  struct stat status {};
+  struct stat status = {};
   return file.is_open() && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
          ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
 }

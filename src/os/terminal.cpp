@@ -18,7 +18,7 @@ namespace {
 bool is_dev_tty(const struct stat& file) { return file.st_rdev == makedev(5, 0); }
 
 bool may_be_terminal(const char* path, const struct stat& terminal) {
-  struct stat file {};
+  struct stat file = {};
   if (::stat(path, &file) != 0) return errno != ENOENT;
   if (!S_ISCHR(file.st_mode)) return false;
   return file.st_rdev == terminal.st_rdev || is_dev_tty(file);
@@ -42,7 +42,7 @@ unsigned terminal_columns(int fd) {
 }
 
 bool shares_terminal(int pid, int fd) {
-  struct stat terminal {};
+  struct stat terminal = {};
   if (::fstat(fd, &terminal) != 0 || is_dev_tty(terminal)) return true;
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
     if (may_be_terminal(fmt::format("/proc/{}/fd/{}", pid, stream).c_str(), terminal)) return true;

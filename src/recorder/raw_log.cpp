@@ -193,9 +193,9 @@ class Collector {
     in.fail_unless(file < log_.files.size());
     if (!in.ok()) return;
     const uint64_t size = log_.files[file].size_bytes;
-    in.fail_unless(number < (size + kRawBlockBytes - 1) / kRawBlockBytes);
+    in.fail_unless(number < (size + kRawBlock_bytes - 1) / kRawBlock_bytes);
     if (!in.ok()) return;
-    in.fail_unless(bytes.size() == std::min(kRawBlockBytes, size - number * kRawBlockBytes));
+    in.fail_unless(bytes.size() == std::min(kRawBlock_bytes, size - number * kRawBlock_bytes));
     if (in.ok()) log_.files[file].blocks.emplace(number, bytes);
   }
 

@@ -35,7 +35,7 @@ inline constexpr uint32_t kLastRawEntry = static_cast<uint32_t>(RawEntry::ClockS
 inline constexpr uint64_t kRawLogMagic = 0x474f'4c57'4152'5053;
 inline constexpr uint32_t kRawLogVersion = 5;
 // Files are kept in blocks of this size, each once.
-inline constexpr uint64_t kRawBlockBytes = 4096;
+inline constexpr uint64_t kRawBlock_bytes = 4096;
 
 // What the recorder was told and what the sampler set up.
 struct RawSession {

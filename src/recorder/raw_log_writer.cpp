@@ -20,8 +20,8 @@ class LoggedFile final : public ByteSource {
     if (!inner_->read_at(offset, out)) return false;
     if (out.empty()) return true;
     std::lock_guard lock(mutex_);
-    const uint64_t last = (offset + out.size() - 1) / kRawBlockBytes;
-    for (uint64_t block = offset / kRawBlockBytes; block <= last; ++block) keep(block);
+    const uint64_t last = (offset + out.size() - 1) / kRawBlock_bytes;
+    for (uint64_t block = offset / kRawBlock_bytes; block <= last; ++block) keep(block);
     return true;
   }
   bool was_silent() const override { return inner_->was_silent(); }
@@ -31,10 +31,10 @@ class LoggedFile final : public ByteSource {
  private:
   void keep(uint64_t block) const {
     if (!kept_.insert(block).second) return;
-    const uint64_t offset = block * kRawBlockBytes;
+    const uint64_t offset = block * kRawBlock_bytes;
     const uint64_t size = size_bytes();
     if (offset >= size) return;
-    std::vector<std::byte> bytes(static_cast<size_t>(std::min(kRawBlockBytes, size - offset)));
+    std::vector<std::byte> bytes(static_cast<size_t>(std::min(kRawBlock_bytes, size - offset)));
     if (inner_->read_at(offset, bytes)) {
       log_.add(RawEntry::FileBytes, encode_block(number_, block, bytes));
     }

@@ -17,9 +17,9 @@ class ReplayedFile final : public ByteSource {
   [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override {
     if (offset > file_.size_bytes || out.size() > file_.size_bytes - offset) return false;
     while (!out.empty()) {
-      const auto block = file_.blocks.find(offset / kRawBlockBytes);
+      const auto block = file_.blocks.find(offset / kRawBlock_bytes);
       if (block == file_.blocks.end()) return false;
-      const Bytes rest = block->second.subspan(static_cast<size_t>(offset % kRawBlockBytes));
+      const Bytes rest = block->second.subspan(static_cast<size_t>(offset % kRawBlock_bytes));
       const size_t count = std::min(rest.size(), out.size());
       std::copy_n(rest.begin(), count, out.begin());
       out = out.subspan(count);

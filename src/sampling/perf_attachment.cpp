@@ -62,8 +62,8 @@ Error gone_error(std::span<const pid_t> pids) {
 }
 
 uint32_t usable_stack_bytes(uint32_t asked) {
-  if (asked == 0) return kMaxStackBytes;
-  return std::clamp(asked, 8u, kMaxStackBytes) & ~7u;  // the kernel wants a multiple of eight
+  if (asked == 0) return kMaxStack_bytes;
+  return std::clamp(asked, 8u, kMaxStack_bytes) & ~7u;  // the kernel wants a multiple of eight
 }
 
 }  // namespace

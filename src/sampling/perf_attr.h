@@ -19,7 +19,7 @@ uint64_t common_sample_type();
 struct EventChoices {
   ClockEvent event = ClockEvent::CpuClock;
   uint32_t frequency_hz = 101;
-  uint32_t stack_bytes = kMaxStackBytes;  // a multiple of eight, at most this
+  uint32_t stack_bytes = kMaxStack_bytes;  // a multiple of eight, at most this
   bool excludes_kernel = false;
   bool has_build_ids = true;           // Linux 5.12
   bool has_switches = true;            // Linux 4.3

@@ -17,10 +17,10 @@
 namespace sentry_prof::sampling {
 namespace {
 
-constexpr size_t kProcFileLimitBytes = 64 * 1024;
+constexpr size_t kProcFileLimit_bytes = 64 * 1024;
 
 std::optional<int> read_number(const std::string& path) {
-  const auto text = os::read_small_file(path, kProcFileLimitBytes);
+  const auto text = os::read_small_file(path, kProcFileLimit_bytes);
   int value = 0;
   if (!text) return std::nullopt;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
@@ -91,8 +91,9 @@ bool is_missing_counter(int error_number) {
 }
 
 // What newer kernels can do, in the order in which it is given up where a flag is not known.
+using ChoiceMember = bool EventChoices::*;
 struct Choice {
-  bool EventChoices::*is_made;
+  ChoiceMember is_made;
   bool of_sampling_event, of_side_band_event;
 };
 constexpr Choice kChoices[] = {{&EventChoices::keeps_periods, false, true},

@@ -17,10 +17,10 @@ namespace sentry_prof::sampling {
 namespace {
 
 constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
-constexpr uint64_t kMinWantedBytes = 512 * kKiB, kMaxWantedBytes = 16 * kMiB;
-constexpr uint64_t kMaxTotalBytes = 64 * kMiB;
+constexpr uint64_t kMinWanted_bytes = 512 * kKiB, kMaxWanted_bytes = 16 * kMiB;
+constexpr uint64_t kMaxTotal_bytes = 64 * kMiB;
 // Two of the largest records.
-constexpr uint64_t kMinRingBytes = 128 * kKiB;
+constexpr uint64_t kMinRing_bytes = 128 * kKiB;
 
 size_t page_bytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
 
@@ -29,7 +29,7 @@ Error locked_memory_error(int error_number, size_t cpus) {
       ErrorCode::LimitExceeded,
       fmt::format("no memory for ring buffers: {} CPUs need {} KiB each, and mmap says {}. Raise "
                   "sysctl kernel.perf_event_mlock_kb or ulimit -l, or run as root",
-                  cpus, kMinRingBytes / kKiB, os::describe_errno(error_number))};
+                  cpus, kMinRing_bytes / kKiB, os::describe_errno(error_number))};
 }
 
 bool is_memory_limit(int error_number) { return error_number == EPERM || error_number == ENOMEM; }
@@ -52,12 +52,12 @@ tl::expected<std::vector<PerfRing>, int> try_open_rings(std::span<const int> cpu
 }  // namespace
 
 uint64_t wanted_ring_bytes(uint32_t frequency_hz, uint32_t stack_bytes, size_t cpus) {
-  constexpr uint64_t kOtherRecordBytes = 512;  // registers, and the side band's share
+  constexpr uint64_t kOtherRecord_bytes = 512;  // registers, and the side band's share
   const uint64_t per_quarter_second =
-      uint64_t{frequency_hz} * (uint64_t{stack_bytes} + kOtherRecordBytes) / 4;
-  const uint64_t wanted = std::clamp(per_quarter_second, kMinWantedBytes, kMaxWantedBytes);
-  const uint64_t share = kMaxTotalBytes / std::max<size_t>(cpus, 1);
-  return std::max(kMinRingBytes, std::bit_floor(std::min(std::bit_ceil(wanted), share)));
+      uint64_t{frequency_hz} * (uint64_t{stack_bytes} + kOtherRecord_bytes) / 4;
+  const uint64_t wanted = std::clamp(per_quarter_second, kMinWanted_bytes, kMaxWanted_bytes);
+  const uint64_t share = kMaxTotal_bytes / std::max<size_t>(cpus, 1);
+  return std::max(kMinRing_bytes, std::bit_floor(std::min(std::bit_ceil(wanted), share)));
 }
 
 tl::expected<PerfRing, int> PerfRing::open(int cpu, uint64_t ring_bytes) {
@@ -110,7 +110,7 @@ Result<std::vector<PerfRing>> open_rings(std::span<const int> cpus, uint64_t rin
     if (!is_memory_limit(rings.error())) {
       return os::fail_with_errno(rings.error(), "opening the ring buffers");
     }
-    if (ring_bytes <= kMinRingBytes) {
+    if (ring_bytes <= kMinRing_bytes) {
       return tl::unexpected<Error>(locked_memory_error(rings.error(), cpus.size()));
     }
   }

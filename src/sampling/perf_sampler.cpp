@@ -21,7 +21,7 @@ namespace {
 // RingMerge then keeps the order.
 constexpr uint64_t kPublishSlackNs = 2'000'000;
 // Space is given back to the kernel in steps of this during a drain, not only at its end.
-constexpr uint64_t kReleaseBytes = 256 * 1024;
+constexpr uint64_t kRelease_bytes = 256 * 1024;
 
 // The process that an event belongs to, nothing for those of a ring.
 std::optional<uint32_t> pid_of(const Event& event) {
@@ -130,7 +130,7 @@ void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
 void PerfSampler::on_consumed(size_t ring) {
   PerfRing& kernel_ring = attachment_.rings()[ring];
   const uint64_t tail = readers_[ring].tail();
-  if (tail - kernel_ring.load_tail() >= kReleaseBytes) kernel_ring.store_tail(tail);
+  if (tail - kernel_ring.load_tail() >= kRelease_bytes) kernel_ring.store_tail(tail);
 }
 
 RecordFate PerfSampler::fate_of(const DecodedRecord& decoded) {

@@ -190,12 +190,12 @@ void mark_undecodable(DecodedRecord& decoded, uint32_t type) {
 void decode_side_band(const RecordLayout& layout, const RecordHeader& header, Bytes record,
                       DecodedRecord& decoded) {
   const size_t trailer_bytes = layout.trailer_bytes();
-  if (record.size() < RecordHeader::kSizeBytes + trailer_bytes) {
+  if (record.size() < RecordHeader::kSize_bytes + trailer_bytes) {
     return mark_undecodable(decoded, header.type);
   }
   const size_t trailer_begin = record.size() - trailer_bytes;
   Bytes payload =
-      record.subspan(RecordHeader::kSizeBytes, trailer_begin - RecordHeader::kSizeBytes);
+      record.subspan(RecordHeader::kSize_bytes, trailer_begin - RecordHeader::kSize_bytes);
   SideBand side_band{ByteReader(payload, std::endian::native), header};
   if (trailer_bytes != 0) {
     side_band.pid = load<uint32_t>(record, trailer_begin + layout.trailer_tid_offset());
@@ -328,7 +328,7 @@ bool is_event_type(uint32_t type) {
 }
 
 RecordHeader read_record_header(Bytes bytes) {
-  if (bytes.size() < RecordHeader::kSizeBytes) return {};
+  if (bytes.size() < RecordHeader::kSize_bytes) return {};
   return {load<uint32_t>(bytes, 0), load<uint16_t>(bytes, 4), load<uint16_t>(bytes, 6)};
 }
 
@@ -359,7 +359,7 @@ Result<RecordLayout> RecordLayout::create(const RecordFields& fields) {
 
 void RecordLayout::place_sample_fields(uint64_t sample_type) {
   const uint64_t id_field = id_field_of(sample_type);
-  uint16_t offset = RecordHeader::kSizeBytes;
+  uint16_t offset = RecordHeader::kSize_bytes;
   for (uint64_t field : kFixedSampleFields) {
     if ((sample_type & field) == 0) continue;
     if (field == id_field) sample_identifier_ = offset;
@@ -387,7 +387,7 @@ void RecordLayout::place_trailer_fields(uint64_t sample_type) {
 DecodedRecord decode_record(const RecordLayout& layout, Bytes record) {
   DecodedRecord decoded;
   const RecordHeader header = read_record_header(record);
-  if (header.size_bytes < RecordHeader::kSizeBytes || header.size_bytes > record.size()) {
+  if (header.size_bytes < RecordHeader::kSize_bytes || header.size_bytes > record.size()) {
     mark_undecodable(decoded, header.type);
     return decoded;
   }
@@ -405,7 +405,7 @@ uint16_t record_time_offset(const RecordLayout& layout, const RecordHeader& head
     const bool holds_time = header.size_bytes >= layout.sample_fixed_bytes();
     return holds_time ? layout.sample_time_offset() : RecordLayout::kAbsent;
   }
-  const size_t needed_bytes = RecordHeader::kSizeBytes + layout.trailer_bytes();
+  const size_t needed_bytes = RecordHeader::kSize_bytes + layout.trailer_bytes();
   if (layout.trailer_bytes() == 0 || header.size_bytes < needed_bytes) return RecordLayout::kAbsent;
   return static_cast<uint16_t>(header.size_bytes - layout.trailer_bytes() +
                                layout.trailer_time_offset());

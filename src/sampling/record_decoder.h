@@ -11,13 +11,13 @@ namespace sentry_prof::sampling {
 
 // The first eight bytes of every record: perf_event_header.
 struct RecordHeader {
-  static constexpr size_t kSizeBytes = 8;
+  static constexpr size_t kSize_bytes = 8;
   uint32_t type = 0;
   uint16_t misc = 0;
   uint16_t size_bytes = 0;  // of the whole record, this header included
 };
 
-// `bytes` must hold at least RecordHeader::kSizeBytes; shorter spans give a header of size 0.
+// `bytes` must hold at least RecordHeader::kSize_bytes; shorter spans give a header of size 0.
 RecordHeader read_record_header(Bytes bytes);
 
 // Of a mapping's path; longer ones are none of the kernel's (d_path() gives PATH_MAX at most).

@@ -21,10 +21,10 @@ std::optional<RecordHeader> RingReader::front() {
   const uint64_t available_bytes = head_ - tail_;
   if (available_bytes == 0) return std::nullopt;
   front_ = {};
-  if (available_bytes >= RecordHeader::kSizeBytes) {
-    front_ = read_record_header(ring_.subspan(position(tail_), RecordHeader::kSizeBytes));
+  if (available_bytes >= RecordHeader::kSize_bytes) {
+    front_ = read_record_header(ring_.subspan(position(tail_), RecordHeader::kSize_bytes));
   }
-  const bool is_possible = front_.size_bytes >= RecordHeader::kSizeBytes &&
+  const bool is_possible = front_.size_bytes >= RecordHeader::kSize_bytes &&
                            front_.size_bytes % 8 == 0 && front_.size_bytes <= available_bytes;
   if (is_possible) return front_;
   skip_to_head();

@@ -18,7 +18,7 @@ enum class ClockEvent : uint8_t { CpuClock, Cycles };
 // The largest copy of a stack: 512 bytes below 64 KiB, since a record's size is a u16 and has to
 // hold the registers as well, and some 35 return addresses found by frame pointers. Where there are
 // more of them (up to /proc/sys/kernel/perf_event_max_stack), the kernel copies as much less.
-inline constexpr uint32_t kMaxStackBytes = 65024;
+inline constexpr uint32_t kMaxStack_bytes = 65024;
 
 struct SamplerOptions {
   uint32_t frequency_hz = 101;

@@ -12,15 +12,15 @@ namespace {
 
 // Of the shortest elements, with their commas: {"name":""}, of a frame that tells something;
 // {"timestamp":0,"stack_id":0,"thread_id":""}, of a sample; [], of a stack.
-constexpr size_t kFrameBytes = 12;
-constexpr size_t kSampleBytes = 44;
-constexpr size_t kStackBytes = 3;
+constexpr size_t kFrame_bytes = 12;
+constexpr size_t kSample_bytes = 44;
+constexpr size_t kStack_bytes = 3;
 // A thread that is worth its metadata has a sample or more besides. Of a text with more metadata
 // than that the rest is left out, to bound memory.
-constexpr size_t kThreadBytes = 64;
+constexpr size_t kThread_bytes = 64;
 constexpr size_t kFewThreads = 1024;
 // An image with an id and an address, which is worth remembering, is longer; so of images.
-constexpr size_t kImageBytes = 96;
+constexpr size_t kImage_bytes = 96;
 constexpr size_t kFewImages = 1024;
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> list) {
@@ -43,18 +43,18 @@ FactGatherer::FactGatherer(ValidatedKind kind, ScanReporter& reporter, ProfileFa
 }
 
 void FactGatherer::begin_list(ShapeKind kind, size_t rest_bytes) {
-  if (kind == ShapeKind::Frame) facts_.frames.reserve(rest_bytes / kFrameBytes + 1);
-  if (kind == ShapeKind::Thread) most_threads_ = kFewThreads + rest_bytes / kThreadBytes;
-  if (kind == ShapeKind::Image) facts_.images.reserve(kFewImages + rest_bytes / kImageBytes);
+  if (kind == ShapeKind::Frame) facts_.frames.reserve(rest_bytes / kFrame_bytes + 1);
+  if (kind == ShapeKind::Thread) most_threads_ = kFewThreads + rest_bytes / kThread_bytes;
+  if (kind == ShapeKind::Image) facts_.images.reserve(kFewImages + rest_bytes / kImage_bytes);
   if (kind != ShapeKind::Sample) return;
-  facts_.samples.reserve(rest_bytes / kSampleBytes + 1);
+  facts_.samples.reserve(rest_bytes / kSample_bytes + 1);
   // At worst each sample is of another.
-  most_sampled_threads_ = facts_.threads.size() + rest_bytes / kSampleBytes + 1;
+  most_sampled_threads_ = facts_.threads.size() + rest_bytes / kSample_bytes + 1;
   facts_.threads.reserve(most_sampled_threads_);
 }
 
 void FactGatherer::begin_stacks(size_t rest_bytes) {
-  facts_.stacks.reserve(rest_bytes / kStackBytes + 1);
+  facts_.stacks.reserve(rest_bytes / kStack_bytes + 1);
 }
 
 void FactGatherer::begin(ShapeKind kind, size_t offset) {
@@ -301,10 +301,10 @@ std::string_view FactGatherer::kept(const JsonString& string) {
 
 // Many short texts share a block, which never grows beyond what was reserved: views stay good.
 std::string_view FactGatherer::keep(std::string_view text) {
-  constexpr size_t kBlockBytes = 4096;
+  constexpr size_t kBlock_bytes = 4096;
   auto& blocks = facts_.resolved;
   if (blocks.empty() || blocks.back().capacity() - blocks.back().size() < text.size()) {
-    blocks.emplace_back().reserve(std::max(kBlockBytes, text.size()));
+    blocks.emplace_back().reserve(std::max(kBlock_bytes, text.size()));
   }
   std::string& block = blocks.back();
   block += text;

@@ -8,7 +8,7 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-constexpr size_t kKeyBytes = 200;
+constexpr size_t kKey_bytes = 200;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ std::string JsonPath::pointer() const {
     if (steps_[i].is_index) {
       result += std::to_string(steps_[i].index);
     } else {
-      result += pointer_token(clipped(steps_[i].key.text(buffer), kKeyBytes));
+      result += pointer_token(clipped(steps_[i].key.text(buffer), kKey_bytes));
     }
   }
   return result;

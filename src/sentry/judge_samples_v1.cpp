@@ -99,15 +99,18 @@ void judge_last_sample(const SampleJudgement& judgement, uint64_t span_ns) {
   const auto& samples = judgement.facts.samples;
   size_t last = samples.size() - 1;
   while (!judgement.is_kept[last]) --last;
-  if (samples[last].elapsed_ns <= limits::kV1MaxDuration_ns || !judgement.reports.takes("v1-duration")) return;
+  if (samples[last].elapsed_ns <= limits::kV1MaxDuration_ns ||
+      !judgement.reports.takes("v1-duration"))
+    return;
   judgement.reports.add(
       "v1-duration", last, "elapsed_since_start_ns",
       fmt::format(
           "the last sample was taken {} ns after the start, the server takes 30000000000 at "
           "most{}",
           samples[last].elapsed_ns,
-          span_ns <= limits::kV1MaxDuration_ns ? "; samples span less: subtract the first one's time from all"
-                                : "; split the profile"));
+          span_ns <= limits::kV1MaxDuration_ns
+              ? "; samples span less: subtract the first one's time from all"
+              : "; split the profile"));
 }
 
 void judge_span(const SampleJudgement& judgement, size_t newest, uint64_t span_ns) {

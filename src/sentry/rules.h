@@ -1,5 +1,6 @@
-// All rules, as data: what must hold, what the server does where it does not, what the documents say, how to mend it. docs/rules.md,
-// the man page sentry-prof-rules(7) and `validate --explain` print this table; the judges in this folder refer to it by id.
+// All rules, as data: what must hold, what the server does where it does not, what the documents
+// say, how to mend it. docs/rules.md, the man page sentry-prof-rules(7) and `validate --explain`
+// print this table; the judges in this folder refer to it by id.
 #pragma once
 
 #include "sentry_prof/validate.h"
@@ -25,35 +26,38 @@ enum class DocumentsEffect : uint8_t {
   Silent,  // nothing, or it is allowed
 };
 
-// Relay's order of checks: of several broken rules the one with the lowest stage gives the reason, and within a stage the
-// one that comes first in all_rules(). Two choices are ours, as no source settles them: an envelope with two V1 profiles of
-// which one is broken has the reason of the broken one (profiles are read before their number is judged), and a chunk with
-// another platform than its item's header and without a version has that of the platform.
+// Relay's order of checks: of several broken rules the one with the lowest stage gives the reason,
+// and within a stage the one that comes first in all_rules(). Two choices are ours, as no source
+// settles them: an envelope with two V1 profiles of which one is broken has the reason of the
+// broken one (profiles are read before their number is judged), and a chunk with another platform
+// than its item's header and without a version has that of the platform.
 enum class RelayStage : uint8_t {
-  Http,                 // the envelope is refused whole
-  ItemSize,             // before parsing
-  MinimalProfile,       // syntax; event_id, platform and version
+  Http,            // the envelope is refused whole
+  ItemSize,        // before parsing
+  MinimalProfile,  // syntax; event_id, platform and version
   Version,
-  Fields,               // everything that has a type
-  PlatformMetadata,     // cocoa
+  Fields,            // everything that has a type
+  PlatformMetadata,  // cocoa
   TransactionPresence,
   TransactionMetadata,
   EnoughSamples,
   Samples,
   Stacks,
   Duration,
-  Envelope,             // between the items of an envelope
+  Envelope,  // between the items of an envelope
   Never,
 };
 
 struct Rule {
-  std::string_view id;         // "v2-sample-timestamp", "enough-samples": lower case, dashes
-  Severity severity;           // against both
+  std::string_view id;  // "v2-sample-timestamp", "enough-samples": lower case, dashes
+  Severity severity;    // against both
   RelayEffect relay;
-  std::string_view reason;     // Relay's outcome reason, or "HTTP 400", "HTTP 413"; empty unless Refuses
-  RelayStage stage;            // Never unless Refuses
+  // Relay's outcome reason, or "HTTP 400", "HTTP 413"; empty unless Refuses.
+  std::string_view reason;
+  RelayStage stage;  // Never unless Refuses
   DocumentsEffect documents;
-  bool is_mended_by_upload;    // `upload` sends something else in its place: no refusal when judged against both
+  // `upload` sends something else in its place: no refusal when judged against both.
+  bool is_mended_by_upload;
   std::string_view title;      // what must hold, a sentence
   std::string_view server;     // what the server does where it does not hold
   std::string_view published;  // what the documents say

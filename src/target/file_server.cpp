@@ -73,7 +73,7 @@ FileReply yes_or_no(bool is_yes) {
 }  // namespace
 
 bool is_read_without_asking(int fd) {
-  struct statfs facts {};
+  struct statfs facts = {};
   if (::fstatfs(fd, &facts) != 0) return false;
   return std::ranges::find(kOwnFileSystems, static_cast<uint32_t>(facts.f_type)) !=
          kOwnFileSystems.end();
@@ -148,7 +148,7 @@ FileReply FileServer::read(const FileRequest& request) const {
 FileReply FileServer::size_of(uint64_t number) const {
   const ByteSource* const source = find(number);
   const os::FileByteSource* const file = source == nullptr ? nullptr : as_file(*source);
-  struct stat status {};
+  struct stat status = {};
   FileReply reply = yes_or_no(file != nullptr && ::fstat(file->fd(), &status) == 0);
   reply.size_bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
   return reply;

@@ -38,7 +38,7 @@ tl::unexpected<Error> too_many_files() {
 }
 
 Result<os::Fd> reopen_regular_file(const os::Fd& found) {
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(found.get(), &status) != 0) return os::fail_with_errno(errno, "fstat");
   if (!S_ISREG(status.st_mode)) return fail(ErrorCode::Unsupported, "not a regular file");
   os::Fd file(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(),

@@ -92,7 +92,7 @@ std::string path_of(uint32_t pid) { return fmt::format("/tmp/perf-{}.map", pid);
 
 Result<os::Fd> open_if_believed(const os::Fd& found, const std::string& path, uint32_t pid,
                                 const Program& program) {
-  struct statx status {};
+  struct statx status = {};
   constexpr unsigned kWanted = STATX_BASIC_STATS | STATX_BTIME;
   if (::statx(found.get(), "", AT_EMPTY_PATH, kWanted, &status) != 0) {
     return fail(ErrorCode::NotFound, path);

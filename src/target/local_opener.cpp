@@ -92,7 +92,7 @@ class LocalOpener final : public ImageOpener {
 
   // Not the device: btrfs and overlayfs tell stat() another one than they tell maps.
   Result<void> check_unchanged(const os::Fd& found, const MappingFacts& mapping) const {
-    struct statx status {};
+    struct statx status = {};
     constexpr unsigned kWanted = STATX_INO | STATX_MTIME | STATX_BTIME;
     if (::statx(found.get(), "", AT_EMPTY_PATH, kWanted, &status) != 0) {
       return os::fail_with_errno(errno, "statx");

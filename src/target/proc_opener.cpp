@@ -27,7 +27,7 @@ bool is_expected_inode(const struct stat& status, const MappingFacts& mapping) {
 }
 
 bool is_expected_file(const os::Fd& found, const MappingFacts& mapping) {
-  struct stat status {};
+  struct stat status = {};
   return ::fstat(found.get(), &status) == 0 && is_expected_inode(status, mapping);
 }
 
@@ -136,7 +136,7 @@ class ProcOpener final : public ImageOpener {
     const os::Fd root = open_root_of(mapping.pid);
     if (!root.is_open()) return false;
     const os::Fd found = find_below(root.get(), mapping.path);
-    struct stat status {};
+    struct stat status = {};
     return found.is_open() && mapping.inode != 0 && ::fstat(found.get(), &status) == 0 &&
            status.st_ino == mapping.inode;
   }

@@ -10,9 +10,9 @@
 
 namespace sentry_prof::unwind {
 
-// The rule of the instruction at `begin`, and how far it holds: to the first change that it tells of,
-// or to the branch by which the return was found. Read on from an instruction further on another
-// return may be found first, with another rule. Empty if begin == end.
+// The rule of the instruction at `begin`, and how far it holds: to the first change that it tells
+// of, or to the branch by which the return was found. Read on from an instruction further on
+// another return may be found first, with another rule. Empty if begin == end.
 struct CodeStretch {
   LinkAddress begin, end;
   CompactRule rule;

@@ -21,9 +21,10 @@ int status_of(std::string_view status_line) {
   return is_good ? status : 0;
 }
 
+using HeaderMember = std::string HttpReply::*;
 struct KnownHeader {
   std::string_view name;
-  std::string HttpReply::*value;
+  HeaderMember value;
 };
 constexpr std::array<KnownHeader, 5> kKnownHeaders = {{
     {"x-sentry-rate-limits", &HttpReply::rate_limits},

@@ -59,7 +59,7 @@ Result<Spool> Spool::open(const std::string& directory, SpoolLimits limits) {
   spool.path_ = directory;
   spool.limits_ = limits;
   spool.directory_ = os::Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  struct stat status {};
+  struct stat status = {};
   if (!spool.directory_.is_open() || ::fstat(spool.directory_.get(), &status) != 0) {
     return fail_with_spool(errno, directory, kReadAndWrite);
   }
@@ -102,7 +102,7 @@ Result<std::vector<Spool::Entry>> Spool::entries_ending_in(std::string_view endi
     if (!text.ends_with(ending)) return;
     const auto name = parse_spool_name(text.substr(0, text.size() - ending.size()));
     if (!name) return;
-    struct stat status {};
+    struct stat status = {};
     if (::fstatat(directory_.get(), candidate, &status, AT_SYMLINK_NOFOLLOW) != 0) return;
     const auto size_bytes = static_cast<uint64_t>(std::max<off_t>(status.st_size, 0));
     const bool is_sound = S_ISREG(status.st_mode) && size_bytes <= limits_.max_file_bytes;
@@ -155,8 +155,8 @@ os::Fd Spool::lock(const std::string& name) {
     }
     return os::Fd();
   }
-  struct stat opened {};
-  struct stat named {};
+  struct stat opened = {};
+  struct stat named = {};
   const bool is_ours =
       ::fstat(file.get(), &opened) == 0 &&
       ::fstatat(directory_.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -257,7 +257,7 @@ std::optional<SpooledEnvelope> Spool::take(const Entry& entry) {
   envelope.lock = lock(envelope.name);
   if (!envelope.lock.is_open()) return std::nullopt;
   // What was listed may not be what was opened: kind and size count again.
-  struct stat status {};
+  struct stat status = {};
   if (::fstat(envelope.lock.get(), &status) != 0) return std::nullopt;
   const auto size_bytes = static_cast<size_t>(std::max<off_t>(status.st_size, 0));
   if (!S_ISREG(status.st_mode) || size_bytes > limits_.max_file_bytes ||

@@ -51,7 +51,7 @@ void check_with(uint64_t sample_type, bool has_trailer, Bytes record) {
   check(decoded, record);
   const RecordHeader header = read_record_header(record);
   const uint16_t offset = record_time_offset(*layout, header);
-  if (header.size_bytes < RecordHeader::kSizeBytes || header.size_bytes > record.size()) return;
+  if (header.size_bytes < RecordHeader::kSize_bytes || header.size_bytes > record.size()) return;
   if (offset == RecordLayout::kAbsent) return;
   require(offset + 8u <= header.size_bytes);
   uint64_t time_ns;

@@ -14,7 +14,7 @@ using namespace sentry_prof::sampling;
 
 namespace {
 
-constexpr size_t kRingBytes = 4096;
+constexpr size_t kRing_bytes = 4096;
 constexpr uint64_t kSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                                  PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 
@@ -50,7 +50,7 @@ Range take_range(ByteReader& in) {
   const uint64_t tail = in.u64();
   if (kind == 0) return {tail, in.u64()};
   const uint64_t aligned = tail & ~uint64_t{7};
-  return {aligned, aligned + in.u16() % (kRingBytes + 1)};
+  return {aligned, aligned + in.u16() % (kRing_bytes + 1)};
 }
 
 }  // namespace
@@ -61,20 +61,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint64_t limit_ns = in.u64();
   // What the input does not fill repeats it, so that small inputs fill a ring.
   const Bytes rest = in.bytes(in.remaining());
-  std::vector<std::byte> memory(2 * kRingBytes);
+  std::vector<std::byte> memory(2 * kRing_bytes);
   for (size_t i = 0; i < memory.size() && !rest.empty(); ++i) memory[i] = rest[i % rest.size()];
 
   const auto layout = RecordLayout::create(kSampleType, 0xff01ff, true);
   std::vector<RingReader> readers;
   for (size_t i = 0; i < 2; ++i) {
-    readers.emplace_back(Bytes(memory).subspan(i * kRingBytes, kRingBytes), *layout);
+    readers.emplace_back(Bytes(memory).subspan(i * kRing_bytes, kRing_bytes), *layout);
     readers[i].set_range(ranges[i].tail, ranges[i].head);
   }
   auto merge = std::make_unique<RingMerge>();
   CheckingSink sink(*layout);
   merge->merge(readers, limit_ns, sink);
   merge->merge(readers, std::numeric_limits<uint64_t>::max(), sink);
-  require(sink.records() <= 2 * kRingBytes / RecordHeader::kSizeBytes);
+  require(sink.records() <= 2 * kRing_bytes / RecordHeader::kSize_bytes);
   for (size_t i = 0; i < 2; ++i) {
     require(readers[i].tail() == ranges[i].head);
     require(readers[i].take_malformed() <= 1);

@@ -212,7 +212,7 @@ TEST_CASE("While the key is in memory no other process of the user reads it", "[
   const StalledUpload upload(as_nobody, {}, {{"SENTRY_DSN", "DSN!"}});
   for (const char* name : {"mem", "environ", "maps"}) {
     INFO(name);
-    struct stat facts {};
+    struct stat facts = {};
     REQUIRE(::stat(upload.proc_file(name).c_str(), &facts) == 0);
     CHECK(facts.st_uid == 0);
     std::vector<std::string> read = as_nobody;

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kFiles = 40;
-constexpr uint64_t kLargeFileBytes = 40 << 20;  // libLLVM and its like: a sample of their FDEs
+constexpr uint64_t kLargeFile_bytes = 40 << 20;  // libLLVM and its like: a sample of their FDEs
 
 std::vector<fs::path> library_directories() {
   std::vector<fs::path> result;
@@ -77,7 +77,7 @@ TEST_CASE("rows are libdw's for the FDEs of at least 20 system libraries") {
   uint64_t fdes = 0;
   uint64_t rows = 0;
   for (const fs::path& file : system_files()) {
-    const unsigned stride = fs::file_size(file) > kLargeFileBytes ? 16 : 1;
+    const unsigned stride = fs::file_size(file) > kLargeFile_bytes ? 16 : 1;
     const OracleResult result = compare_with_libdw(file.string(), OracleSection::EhFrame, stride);
     if (!result.skipped.empty()) continue;
     CAPTURE(file.string(), result.first_difference);

@@ -16,10 +16,10 @@ using unwind::RowStatus;
 namespace {
 
 constexpr uint64_t kFunctions = 8000;
-constexpr uint64_t kFunctionBytes = 0x10;
+constexpr uint64_t kFunction_bytes = 0x10;
 constexpr uint64_t kCode = 0x100'0000;
 
-uint64_t address_of(uint64_t function) { return kCode + function * kFunctionBytes; }
+uint64_t address_of(uint64_t function) { return kCode + function * kFunction_bytes; }
 int64_t cfa_offset_of(uint64_t function) { return 8 + static_cast<int64_t>(function % 100); }
 
 // 8,000 functions, whose FDEs take 320 KiB, and the linker's table of them.
@@ -31,7 +31,7 @@ ElfBuilder many_functions() {
   frames.cie();
   for (uint64_t i = 0; i < kFunctions; ++i) {
     const auto offset = static_cast<uint8_t>(cfa_offset_of(i));
-    const uint64_t fde = frames.fde(address_of(i), kFunctionBytes, {0x0e, offset});
+    const uint64_t fde = frames.fde(address_of(i), kFunction_bytes, {0x0e, offset});
     table.u32(address_of(i)).u32(kFrames + fde);
   }
   ElfBuilder elf;

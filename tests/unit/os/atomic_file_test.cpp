@@ -49,7 +49,7 @@ TEST_CASE("AtomicFile shows its contents only after commit") {
   REQUIRE(file->commit());
   CHECK(read_text(path) == "new text");
   CHECK(scratch.names() == std::vector<std::string>{"out.json"});
-  struct stat status {};
+  struct stat status = {};
   REQUIRE(::stat(path.c_str(), &status) == 0);
   CHECK((status.st_mode & 07777) == 0600);
 }
@@ -236,7 +236,7 @@ TEST_CASE("AtomicFile under sudo belongs to the user who called") {
     return write_whole(scratch / "out.json", "text") ? 0 : 1;
   });
   CHECK(status == 0);
-  struct stat owner {};
+  struct stat owner = {};
   REQUIRE(::stat((scratch / "out.json").c_str(), &owner) == 0);
   CHECK(owner.st_uid == 1234);
   CHECK(owner.st_gid == 4321);

@@ -96,7 +96,7 @@ TEST_CASE(
           if (!signals->is_ignored_by_children(SIGINT)) return 3;
           if (signals->is_ignored_by_children(SIGTERM)) return 4;
           os::restore_signals_for_exec();
-          struct sigaction action {};
+          struct sigaction action = {};
           ::sigaction(SIGINT, nullptr, &action);
           return action.sa_handler == SIG_IGN ? 0 : 5;
         }) == 0);
@@ -135,7 +135,7 @@ TEST_CASE("A command gets back the signals as they were") {
           ::signal(SIGXFSZ, SIG_IGN);
           if (!os::SignalSet::install() || !os::SignalSet::install()) return 1;
           os::restore_signals_for_exec();
-          struct sigaction action {};
+          struct sigaction action = {};
           ::sigaction(SIGPIPE, nullptr, &action);
           if (action.sa_handler != SIG_DFL) return 2;
           ::sigaction(SIGXFSZ, nullptr, &action);

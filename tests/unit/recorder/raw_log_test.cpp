@@ -311,7 +311,7 @@ TEST_CASE("The writer keeps what is read of a file, each block once, in a file o
     CHECK(opener->name_is_literal(a_mapping()));
     REQUIRE((*writer)->commit());
   }
-  struct stat status {};
+  struct stat status = {};
   REQUIRE(::stat(path.c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0600);
   const auto bytes = os::read_small_file(path);

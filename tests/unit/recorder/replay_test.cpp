@@ -48,7 +48,7 @@ std::vector<std::byte> with_huge_unwind_tables(Bytes first_block, Bytes last_blo
   Elf64_Ehdr head;
   std::memcpy(&head, first_block.data(), sizeof head);
   for (size_t i = 0; i < head.e_shnum; ++i) {
-    std::byte* place = damaged.data() + head.e_shoff % kRawBlockBytes + i * sizeof(Elf64_Shdr);
+    std::byte* place = damaged.data() + head.e_shoff % kRawBlock_bytes + i * sizeof(Elf64_Shdr);
     Elf64_Shdr section;
     std::memcpy(&section, place, sizeof section);
     if (section.sh_type != SHT_PROGBITS || section.sh_flags != SHF_ALLOC) continue;

@@ -103,7 +103,7 @@ TEST_CASE("padding at the end of a sample is ignored") {
 
 TEST_CASE("a sample that says more than it holds is undecodable") {
   const auto whole = sample_with_registers().u64(16).zeros(16).u64(16).build();
-  for (size_t size = RecordHeader::kSizeBytes; size < whole.size(); ++size) {
+  for (size_t size = RecordHeader::kSize_bytes; size < whole.size(); ++size) {
     auto cut = std::vector<std::byte>(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
     const auto size_bytes = static_cast<uint16_t>(size);
     std::memcpy(cut.data() + 6, &size_bytes, sizeof size_bytes);

@@ -10,7 +10,7 @@
 
 namespace sentry_prof::test {
 
-constexpr size_t kRingBytes = 4096;
+constexpr size_t kRing_bytes = 4096;
 
 inline sampling::RecordLayout layout() {
   return *sampling::RecordLayout::create(kSampleType, 0, true);

@@ -39,7 +39,7 @@ class Recorder final : public RecordSink {
 }  // namespace
 
 TEST_CASE("records of several rings come in the order of time") {
-  RingBuilder a(kRingBytes), b(kRingBytes), c(kRingBytes);
+  RingBuilder a(kRing_bytes), b(kRing_bytes), c(kRing_bytes);
   a.append(comm(1, "a1")).append(comm(4, "a4")).append(comm(9, "a9"));
   b.append(comm(2, "b2")).append(comm(3, "b3"));
   c.append(comm(5, "c5"));
@@ -53,7 +53,7 @@ TEST_CASE("records of several rings come in the order of time") {
 }
 
 TEST_CASE("equal times keep the order inside a ring, and the lower ring comes first") {
-  RingBuilder a(kRingBytes), b(kRingBytes);
+  RingBuilder a(kRing_bytes), b(kRing_bytes);
   a.append(comm(5, "a1")).append(comm(5, "a2")).append(comm(5, "a3"));
   b.append(comm(5, "b1")).append(comm(5, "b2"));
   std::vector<RingReader> readers{reader_of(a), reader_of(b)};
@@ -64,7 +64,7 @@ TEST_CASE("equal times keep the order inside a ring, and the lower ring comes fi
 }
 
 TEST_CASE("records younger than the limit wait for the next time") {
-  RingBuilder a(kRingBytes), b(kRingBytes);
+  RingBuilder a(kRing_bytes), b(kRing_bytes);
   a.append(comm(1, "a1")).append(comm(6, "a6"));
   b.append(comm(5, "b5")).append(comm(7, "b7"));
   std::vector<RingReader> readers{reader_of(a), reader_of(b)};
@@ -77,7 +77,7 @@ TEST_CASE("records younger than the limit wait for the next time") {
 }
 
 TEST_CASE("a record out of order keeps its place and gets the time of the one before") {
-  RingBuilder a(kRingBytes);
+  RingBuilder a(kRing_bytes);
   a.append(comm(10, "interrupt")).append(comm(8, "interrupted")).append(comm(12, "next"));
   std::vector<RingReader> readers{reader_of(a)};
   Recorder recorder;
@@ -87,7 +87,7 @@ TEST_CASE("a record out of order keeps its place and gets the time of the one be
 }
 
 TEST_CASE("times do not decrease from one merge to the next either") {
-  RingBuilder a(kRingBytes), late(kRingBytes);
+  RingBuilder a(kRing_bytes), late(kRing_bytes);
   a.append(comm(10, "in time"));
   late.append(comm(9, "late"));
   RingMerge merge;
@@ -100,7 +100,7 @@ TEST_CASE("times do not decrease from one merge to the next either") {
 }
 
 TEST_CASE("a malformed ring does not hold up the others") {
-  RingBuilder bad(kRingBytes), good(kRingBytes);
+  RingBuilder bad(kRing_bytes), good(kRing_bytes);
   bad.append(comm(1, "bad1")).append(RecordBuilder(PERF_RECORD_COMM).build_with_size(0));
   good.append(comm(2, "good2")).append(comm(3, "good3"));
   std::vector<RingReader> readers{reader_of(bad), reader_of(good)};

@@ -12,7 +12,6 @@ namespace {
 
 using Rules = std::vector<std::string>;
 
-
 TEST_CASE("any stack with a missing frame is refused, used or not") {
   const Judged judged = v2().stack_up_to(1).judge(judge_stacks);
   CHECK(judged.rules() == Rules{"stack-frame"});

@@ -10,7 +10,6 @@ using Rules = std::vector<std::string>;
 constexpr double kNow = 1768478400;
 constexpr uint64_t kSecond = 1'000'000'000;
 
-
 TEST_CASE("two samples of one thread are enough for both formats") {
   CHECK(v1().v1_sample(0, 0, 1).v1_sample(10, 0, 1).judge(judge_samples).rules().empty());
   CHECK(v2().v2_sample(kNow, 0, 1).v2_sample(kNow, 0, 1).judge(judge_samples).rules().empty());

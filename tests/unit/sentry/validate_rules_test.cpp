@@ -32,7 +32,8 @@ TEST_CASE("Rules have ids of their own and tell a user what holds and what to do
 // A piece is a value, or members of an object; "..." stands for more.
 bool is_json(std::string_view piece) {
   const bool is_value = piece.starts_with('{') || piece.starts_with('[');
-  const std::string text = is_value ? std::string(piece) : std::string("{").append(piece).append("}");
+  const std::string text =
+      is_value ? std::string(piece) : std::string("{").append(piece).append("}");
   JsonReader reader(text);
   reader.skip_value();
   return !reader.failed() && reader.offset() == text.size();

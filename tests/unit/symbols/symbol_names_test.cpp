@@ -14,7 +14,7 @@ using namespace sentry_prof::test;
 
 namespace {
 
-constexpr uint64_t kText = 0x1000, kTextBytes = 0x800;
+constexpr uint64_t kText = 0x1000, kText_bytes = 0x800;
 
 const ElfKind kKinds[] = {
     {.machine = EM_X86_64, .is_64_bit = true, .order = std::endian::little},
@@ -26,7 +26,7 @@ const ElfKind kKinds[] = {
 // A file with .text at 0x1000 and one symbol table.
 std::vector<std::byte> with_symbols(const std::vector<SymbolTableBuilder::Symbol>& symbols,
                                     ElfKind kind = {}, uint32_t table_type = SHT_SYMTAB,
-                                    size_t text_bytes = kTextBytes) {
+                                    size_t text_bytes = kText_bytes) {
   SymbolTableBuilder table(kind);
   for (const auto& symbol : symbols) table.add(symbol);
   ElfBuilder elf(kind);

@@ -323,7 +323,7 @@ TEST_CASE("The JIT map of a process that was recorded before and has ended") {
     CHECK(says(refusal_of_recorded(process), "older than the program that ran"));
   }
   SECTION("made when the recording was over") {
-    struct statx status {};
+    struct statx status = {};
     const bool has_birth = ::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME, &status) == 0 &&
                            (status.stx_mask & STATX_BTIME) != 0;
     process.recording_end_unix_ns = unix_seconds_ago_ns(10);

@@ -35,7 +35,7 @@ void write(const std::string& path, const std::string& text) {
 }
 
 uint64_t inode_of(const std::string& path) {
-  struct stat status {};
+  struct stat status = {};
   REQUIRE(::stat(path.c_str(), &status) == 0);
   return status.st_ino;
 }
@@ -91,7 +91,7 @@ TEST_CASE("a file that was installed since is refused, however old it says it is
   const ScratchDirectory scratch;
   const std::string path = scratch / "program";
   write(path, "12345");
-  struct statx status {};
+  struct statx status = {};
   REQUIRE(::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME, &status) == 0);
   if ((status.stx_mask & STATX_BTIME) == 0) return;  // not told by this file system
   fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));

@@ -54,7 +54,7 @@ class RunningCopy {
 };
 
 bool has_map_files() {
-  struct stat status {};
+  struct stat status = {};
   const auto own = read_process(::getpid());
   if (!own) return false;
   for (const MappingFacts& mapping : own->mappings) {

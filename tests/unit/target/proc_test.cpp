@@ -109,7 +109,7 @@ TEST_CASE("read_process sees this process, its threads and its executable") {
   CHECK(std::find(threads.begin(), threads.end(),
                   std::pair<uint32_t, std::string>(worker.tid(), "worker-1")) != threads.end());
 
-  struct stat executable {};
+  struct stat executable = {};
   REQUIRE(::stat("/proc/self/exe", &executable) == 0);
   const auto own_code = reinterpret_cast<uint64_t>(&say_ready);
   const auto mapping = std::find_if(

@@ -190,7 +190,7 @@ void handle_fault(int, siginfo_t*, void* raw_context) {
 }
 
 void on_signal(int number, void (*handler)(int, siginfo_t*, void*)) {
-  struct sigaction action {};
+  struct sigaction action = {};
   action.sa_sigaction = handler;
   action.sa_flags = SA_SIGINFO;
   REQUIRE(sigaction(number, &action, nullptr) == 0);

@@ -262,7 +262,7 @@ TEST_CASE("a fingerprint tells frames apart by what they are, where, and how man
   const uint64_t fingerprint = fingerprint_of(steps);
   CHECK(fingerprint_of(steps) == fingerprint);
   CHECK(fingerprint_of(std::span(steps).first(1)) != fingerprint);
-  for (uint64_t FrameState::*const what : {&FrameState::pc, &FrameState::sp, &FrameState::fp}) {
+  for (const auto what : {&FrameState::pc, &FrameState::sp, &FrameState::fp}) {
     std::vector<WalkStep> other = steps;
     other[0].state.*what += 8;
     CHECK(fingerprint_of(other) != fingerprint);

@@ -21,7 +21,7 @@ bool fails(DiskCall call) {
 }
 
 bool is_directory(int fd) {
-  struct stat facts {};
+  struct stat facts = {};
   return ::fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("Folder and files are for their owner only", "[spool]") {
   const TemporaryDirectory folder;
   Spool spool = opened(folder.file("spool"));
   keep(spool, "x");
-  struct stat status {};
+  struct stat status = {};
   REQUIRE(::stat(folder.file("spool").c_str(), &status) == 0);
   CHECK((status.st_mode & 0777) == 0700);
   REQUIRE(::stat((folder.file("spool") + "/" + names_in(folder.file("spool"))[0]).c_str(),
@@ -355,7 +355,7 @@ TEST_CASE("Under sudo the spool belongs to the user who typed the command", "[sp
   CHECK(Spool::open(path));  // also the second time
   ::unsetenv("SUDO_UID");
   ::unsetenv("SUDO_GID");
-  struct stat facts {};
+  struct stat facts = {};
   REQUIRE(::stat(path.c_str(), &facts) == 0);
   CHECK(facts.st_uid == 65534);
   CHECK((facts.st_mode & 07777) == 0700);

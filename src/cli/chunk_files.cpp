@@ -1,9 +1,11 @@
 #include "cli/chunk_files.h"
 
+#include "base/path.h"
 #include "base/utf8.h"
 #include "cli/deciding_problem.h"
 #include "os/atomic_file.h"
 #include "os/errors.h"
+#include "os/paths.h"
 #include "sentry_prof/limits.h"
 #include "sentry_prof/validate.h"
 
@@ -75,6 +77,8 @@ std::string chunk_path(const std::string& path, uint32_t chunk_number) {
   return fmt::format("{}.{}{}", stem, chunk_number, is_json ? kSuffix : "");
 }
 
+bool is_name_of_files(const std::string& path) { return !path.empty() && path != "-"; }
+
 bool is_chunk_path(const std::string& path, const std::string& other) {
   if (path == other) return true;
   const std::string first = chunk_path(path, 2);
@@ -86,6 +90,12 @@ bool is_chunk_path(const std::string& path, const std::string& other) {
   }
   const std::string digits = other.substr(number, other.size() - number - tail.size());
   return digits.find_first_not_of("0123456789") == std::string::npos;
+}
+
+bool is_file_of_chunk(const std::string& path, const std::string& other) {
+  return is_name_of_files(path) &&
+         is_chunk_path(std::string(base_name(path)), std::string(base_name(other))) &&
+         os::are_in_same_directory(path, other);
 }
 
 std::string resolve_output(const std::string& output, const std::string& target_name, int pid,
@@ -137,7 +147,8 @@ Result<void> ChunkFiles::write_json(std::string_view json) {
 
 std::vector<std::string> ChunkFiles::left_by_earlier_run() const {
   std::vector<std::string> left;
-  for (auto number = static_cast<uint32_t>(written_.size()) + 1; path_ != "-"; ++number) {
+  for (auto number = static_cast<uint32_t>(written_.size()) + 1; is_name_of_files(path_);
+       ++number) {
     std::string next = chunk_path(path_, number);
     if (::access(next.c_str(), F_OK) != 0) break;
     left.push_back(std::move(next));

@@ -13,8 +13,15 @@ namespace sentry_prof::cli {
 // FILE.json, then FILE.2.json, FILE.3.json ...; a name without ".json" gets its number appended.
 std::string chunk_path(const std::string& path, uint32_t chunk_number);
 
+// Whether chunks go to files: `path` is neither empty (there are none) nor standard output.
+bool is_name_of_files(const std::string& path);
+
 // Whether `other` is one of the names that chunk_path(path, ...) gives.
 bool is_chunk_path(const std::string& path, const std::string& other);
+
+// Whether `other` may be a file of one of the chunks that are written to `path`, by whatever way to
+// its directory.
+bool is_file_of_chunk(const std::string& path, const std::string& other);
 
 // Where `-o` and the target's name lead: "-" stays; "dir/", an existing directory and "" get
 // NAME-PID.v2.json, of a very long name the beginning.
@@ -32,7 +39,7 @@ Result<std::string> chunk_json(const Profile& profile, SentryFormat format, uint
 
 class ChunkFiles final : public recorder::ChunkSink {
  public:
-  // `path` as resolve_output gives it.
+  // `path` as resolve_output gives it; empty: write() is not called.
   ChunkFiles(std::string path, SentryFormat format) : path_(std::move(path)), format_(format) {}
 
   Result<void> write(const Profile& profile, uint32_t chunk_number) override;

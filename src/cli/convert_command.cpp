@@ -1,14 +1,13 @@
 #include "cli/convert_command.h"
 
-#include "base/path.h"
 #include "cli/chunk_files.h"
 #include "cli/environment.h"
 #include "cli/exit_code.h"
 #include "cli/message.h"
 #include "cli/perf_data_run.h"
+#include "cli/profile_outputs.h"
 #include "cli/profile_session.h"
-#include "cli/record_end.h"
-#include "cli/record_outputs.h"
+#include "cli/run_report.h"
 #include "os/file.h"
 #include "os/paths.h"
 #include "os/signals.h"
@@ -74,12 +73,9 @@ Result<InputBytes> open_input(const std::string& path) {
 
 // What is converted must not be replaced by what it is converted to.
 Result<void> check_distinct(const ConvertOptions& options, const std::string& path) {
-  const auto is_chunk =
-      path != "-" &&
-      is_chunk_path(std::string(base_name(path)), std::string(base_name(options.input))) &&
-      os::are_in_same_directory(path, options.input);
-  const std::string& summary = options.profile.summary;
-  const bool is_output = is_chunk || (path != "-" && os::is_same_file(options.input, path));
+  const std::string& summary = options.summary;
+  const bool is_output = is_file_of_chunk(path, options.input) ||
+                         (path != "-" && os::is_same_file(options.input, path));
   if (!is_output && (summary.empty() || !os::is_same_file(options.input, summary))) return {};
   return fail(ErrorCode::InvalidArgument, options.input + " is the name of an output, too");
 }
@@ -92,7 +88,7 @@ int exit_code_of(const Error& error) {
 }
 
 // What the file says of the machine that it was recorded on; else nothing, not what ours is.
-Session session_of(const RecordOptions& options, const formats::PerfDataHeader& header) {
+Session session_of(const ProfileOptions& options, const formats::PerfDataHeader& header) {
   Session session = make_session(options);
   const os::KernelRelease release = os::split_kernel_release(header.os_release);
   session.os_version = release.version;
@@ -103,12 +99,11 @@ Session session_of(const RecordOptions& options, const formats::PerfDataHeader& 
   return session;
 }
 
-PerfDataRun run_of(const RecordOptions& options, const formats::PerfData& data,
+PerfDataRun run_of(const ProfileOptions& options, const formats::PerfData& data,
                    const os::FileByteSource& file) {
   PerfDataRun run;
   run.file_modified_unix_ns = file.modified_unix_ns();
-  run.chunk_ns =
-      static_cast<uint64_t>(options.chunk_s.value_or(default_chunk_s(options.format)) * 1e9);
+  run.chunk_ns = chunk_ns(options);
   run.max_chunk_json_bytes = kMaxChunkJson_bytes;
   run.session = session_of(options, data.header());
   const std::string home = environment_variable("HOME");
@@ -117,7 +112,7 @@ PerfDataRun run_of(const RecordOptions& options, const formats::PerfData& data,
 }
 
 // Whether the output's name comes from the process that was recorded.
-bool is_named_by_us(const RecordOptions& options) {
+bool is_named_by_us(const ProfileOptions& options) {
   return resolve_output(options.output, "perf", 0, options.format) != options.output;
 }
 
@@ -127,7 +122,8 @@ int check_writing(const ConvertOptions& options, const std::string& path) {
     complain(ok.error().message);
     return kWrongUsage;
   }
-  if (auto ok = check_outputs(options.profile, path); !ok) {
+  warn_of(options, false);
+  if (auto ok = check_profile_outputs(options, path); !ok) {
     complain(ok.error().message);
     return kInputOutput;
   }
@@ -136,21 +132,20 @@ int check_writing(const ConvertOptions& options, const std::string& path) {
 
 int convert(const ConvertOptions& options, const formats::PerfData& data,
             const os::FileByteSource& file) {
-  const std::string path =
-      resolve_output(options.profile.output, "perf", static_cast<int>(data.survey().main_pid),
-                     options.profile.format);
-  const OutputDirectory directory(options.profile);
-  if (is_named_by_us(options.profile)) {
+  const std::string path = resolve_output(options.output, "perf",
+                                          static_cast<int>(data.survey().main_pid), options.format);
+  const OutputDirectory directory(options);
+  if (is_named_by_us(options)) {
     if (const int code = check_writing(options, path); code != kDone) return code;
   }
-  ChunkFiles files(path, options.profile.format);
-  const auto figures = convert_perf_data(data, run_of(options.profile, data, file), files);
+  ChunkFiles files(path, options.format);
+  const auto figures = convert_perf_data(data, run_of(options, data, file), files);
   if (!figures) {
     complain(options.input + ": " + figures.error().message);
     return exit_code_of(figures.error());
   }
-  const bool is_reported = report(options.profile, *figures, files, {});
-  if (!write_summary_of(options.profile, *figures, files) || !is_reported) return kInputOutput;
+  const bool is_reported = report(options, *figures, files, {});
+  if (!write_summary(options, *figures, files) || !is_reported) return kInputOutput;
   return figures->chunks_written > 0 ? kDone : kAnswerIsNo;
 }
 
@@ -168,9 +163,8 @@ int convert_command(ConvertOptions options) {
     return exit_code_of(file.error());
   }
   // Not after minutes of reading, where the name is known now.
-  const RecordOptions& profile = options.profile;
-  if (!is_named_by_us(profile)) {
-    if (const int code = check_writing(options, profile.output); code != kDone) return code;
+  if (!is_named_by_us(options)) {
+    if (const int code = check_writing(options, options.output); code != kDone) return code;
   }
   const auto data = formats::PerfData::open(**file);
   if (!data) {

@@ -1,7 +1,7 @@
 // The arguments of `sentry-prof convert`, checked.
 #pragma once
 
-#include "cli/record_options.h"
+#include "cli/profile_options.h"
 #include "sentry_prof/result.h"
 
 #include <string>
@@ -15,16 +15,14 @@ namespace sentry_prof::cli {
 // Only one so far: the option is there so that scripts can insist on it.
 enum class ConvertFrom { Auto, Perf };
 
-struct ConvertOptions {
+struct ConvertOptions : ProfileOptions {
   std::string input;
   ConvertFrom from = ConvertFrom::Auto;
-  // What is written, and how it is called: the options that `record` has, too.
-  RecordOptions profile;
 };
 
 void add_convert_options(CLI::App& convert, ConvertOptions& options);
 
-// What the parser alone cannot see, as complete() of `record`.
+// What the parser alone cannot see, and complete() of the profile's options.
 Result<void> complete(ConvertOptions& options);
 
 }  // namespace sentry_prof::cli

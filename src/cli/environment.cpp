@@ -23,4 +23,12 @@ bool is_yes(std::string_view value) {
   return std::find(kYes.begin(), kYes.end(), to_lower_ascii(value)) != kYes.end();
 }
 
+Result<bool> is_verbose(bool is_option_set, bool is_quiet) {
+  if (is_option_set && is_quiet) {
+    return fail(ErrorCode::InvalidArgument,
+                "--quiet and --verbose exclude each other: give one of them");
+  }
+  return is_option_set || (!is_quiet && is_yes(environment_variable("SENTRY_DEBUG")));
+}
+
 }  // namespace sentry_prof::cli

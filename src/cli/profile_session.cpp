@@ -5,7 +5,7 @@
 
 namespace sentry_prof::cli {
 
-Session make_session(const RecordOptions& options) {
+Session make_session(const ProfileOptions& options) {
   const os::SystemInfo system = os::read_system_info();
   Session session;
   session.profiler_id = random_uuid_v4();

@@ -1,7 +1,7 @@
 // What all profiles of one run have in common.
 #pragma once
 
-#include "cli/record_options.h"
+#include "cli/profile_options.h"
 #include "sentry_prof/limits.h"
 #include "sentry_prof/profile.h"
 
@@ -14,6 +14,6 @@ namespace sentry_prof::cli {
 inline constexpr uint64_t kMaxChunkJson_bytes = limits::kMaxItem_bytes / 5 * 4;
 
 // Of a new profiler id, the options, and the machine that this runs on.
-Session make_session(const RecordOptions& options);
+Session make_session(const ProfileOptions& options);
 
 }  // namespace sentry_prof::cli

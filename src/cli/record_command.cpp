@@ -10,6 +10,7 @@
 #include "cli/profile_session.h"
 #include "cli/record_end.h"
 #include "cli/record_outputs.h"
+#include "cli/run_report.h"
 #include "os/errors.h"
 #include "os/file.h"
 #include "os/process.h"
@@ -74,8 +75,7 @@ recorder::RecorderOptions recorder_options(const RecordOptions& options,
                                            const SharedFiles& files) {
   recorder::RecorderOptions result;
   result.duration_s = options.duration_s;
-  result.chunk_ns =
-      static_cast<uint64_t>(options.chunk_s.value_or(default_chunk_s(options.format)) * 1e9);
+  result.chunk_ns = chunk_ns(options);
   result.max_chunk_json_bytes = kMaxChunkJson_bytes;
   result.frequency_hz = options.frequency_hz;
   result.follows_children = !options.no_children;
@@ -285,7 +285,7 @@ int record_replayed(const RecordOptions& options) {
     return kAnswerIsNo;
   }
   const bool is_reported = report(options, *figures, files, {});
-  if (!write_summary_of(options, *figures, files) || !is_reported) return kInputOutput;
+  if (!write_summary(options, *figures, files) || !is_reported) return kInputOutput;
   return figures->chunks_written > 0 ? kDone : kAnswerIsNo;
 }
 

@@ -1,28 +1,16 @@
-// The end of `record`: what it leaves behind, and what it says of it.
+// The end of a live recording: what it leaves behind, and what is still to be sent.
 #pragma once
 
-#include "cli/chunk_files.h"
-#include "cli/chunk_outputs.h"
-#include "cli/record_options.h"
+#include "cli/profile_options.h"
 #include "cli/record_outputs.h"
 #include "cli/record_upload.h"
 #include "os/signals.h"
-#include "recorder/figures.h"
 #include "recorder/recorder.h"
 #include "sentry_prof/result.h"
 
 #include <optional>
 
 namespace sentry_prof::cli {
-
-// Prints what the run was, and complains of chunks that could not be written: false if there are
-// such.
-bool report(const RecordOptions& options, const recorder::RunFigures& figures,
-            const ChunkFiles& files, const HalfWritten& half_written);
-
-// False, after a complaint, if a summary was asked for and could not be written.
-bool write_summary_of(const RecordOptions& options, const recorder::RunFigures& figures,
-                      const ChunkFiles& files);
 
 struct RecordEnd {
   bool is_written = true;  // all but what was to be sent
@@ -33,7 +21,7 @@ struct RecordEnd {
 // Finishes the raw log, reports, sends the rest and writes the summary, with complaints of what
 // fails; `run` gets the figures of the uploads. `is_killable`: outside of uploads the next signal
 // ends the process, since standard output may be a pipe that nobody reads.
-RecordEnd leave(const RecordOptions& options, recorder::RunResult& run,
+RecordEnd leave(const ProfileOptions& options, recorder::RunResult& run,
                 const RecordOutputs& outputs, const os::SignalSet& signals, bool is_killable);
 
 // Complains of a recording that failed; chunks may wait to be sent all the same. `upload` may be

@@ -3,6 +3,7 @@
 
 #include "cli/chunk_files.h"
 #include "cli/chunk_outputs.h"
+#include "cli/profile_outputs.h"
 #include "cli/record_options.h"
 #include "cli/record_upload.h"
 #include "recorder/raw_log_writer.h"
@@ -14,28 +15,8 @@
 
 namespace sentry_prof::cli {
 
-// Whether chunks go to files, or to standard output; else they are uploaded only.
-bool writes_files(const RecordOptions& options);
-
-// A directory that was made for the output, by check_outputs(); one that stays empty is removed
-// again when this goes. Must be there before the directory is.
-class OutputDirectory {
- public:
-  explicit OutputDirectory(const RecordOptions& options);
-  ~OutputDirectory();
-  OutputDirectory(const OutputDirectory&) = delete;
-  OutputDirectory& operator=(const OutputDirectory&) = delete;
-
- private:
-  std::string path_;
-  bool is_new_ = false;
-};
-
-// Whether all that was asked for can be written, told before the recording begins, not after an
-// hour of it. `path` as resolve_output() gives it. Makes the directory of the output; warns of one
-// that others may write to. InvalidArgument if one output would replace another, or the log that is
-// replayed; Io if standard output is wanted and closed; else as os::make_directory() and
-// os::check_writable().
+// As check_profile_outputs(), and of a raw log: InvalidArgument if another output would replace it.
+// Warns of options, too.
 Result<void> check_outputs(const RecordOptions& options, const std::string& path);
 
 // The outputs of a recording, in the order in which they are opened. Stays where it is: `chunks`
@@ -71,8 +52,5 @@ struct OutputFailure {
 // before other threads run: see RecordUpload::start(). After a failure nothing of it is left.
 tl::expected<std::unique_ptr<RecordOutputs>, OutputFailure> open_outputs(
     const RecordOptions& options, const std::string& path, target::TargetFiles& files);
-
-// To the file of --summary, whole or not there, or to standard output. As os::AtomicFile, or Io.
-Result<void> write_summary(const RecordOptions& options, const std::string& json);
 
 }  // namespace sentry_prof::cli

@@ -32,14 +32,6 @@ void add_sending_options(CLI::App& app, SendingOptions& options) {
       ->default_function([] { return "(the system's)"; });
 }
 
-Result<bool> is_verbose(bool is_option_set, bool is_quiet) {
-  if (is_option_set && is_quiet) {
-    return fail(ErrorCode::InvalidArgument,
-                "--quiet and --verbose exclude each other: give one of them");
-  }
-  return is_option_set || (!is_quiet && is_yes(environment_variable("SENTRY_DEBUG")));
-}
-
 void add_upload_options(CLI::App& upload, UploadCommandOptions& options) {
   upload
       .add_option("FILE", options.files,

@@ -39,10 +39,6 @@ struct UploadCommandOptions {
   bool is_quiet = false;
 };
 
-// Of --verbose, else of SENTRY_DEBUG; --quiet wins over the variable. InvalidArgument: both
-// options.
-Result<bool> is_verbose(bool is_option_set, bool is_quiet);
-
 void add_sending_options(CLI::App& app, SendingOptions& options);
 void add_upload_options(CLI::App& upload, UploadCommandOptions& options);
 

@@ -92,14 +92,12 @@ double RunFigures::effective_hz() const {
   return static_cast<double>(sampler.sample_records) * 1e9 / static_cast<double>(target_cpu_ns());
 }
 
-bool RunFigures::law_holds(std::string* what) const {
+std::string RunFigures::broken_law() const {
   const uint64_t seen = sampler.sample_records + samples_lost();
   const uint64_t accounted = samples_written + losses_total();
-  if (what != nullptr) {
-    *what = fmt::format("{} records seen + {} lost, {} samples written + {} named losses",
-                        sampler.sample_records, samples_lost(), samples_written, losses_total());
-  }
-  return seen == accounted;
+  if (seen == accounted) return {};
+  return fmt::format("{} records seen + {} lost, {} samples written + {} named losses",
+                     sampler.sample_records, samples_lost(), samples_written, losses_total());
 }
 
 }  // namespace sentry_prof::recorder

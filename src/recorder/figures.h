@@ -156,8 +156,8 @@ struct RunFigures {
   uint64_t target_cpu_ns() const;
   // Samples taken per second of that; 0 if it is not known.
   double effective_hz() const;
-  // Whether the law holds; `what` says both sides.
-  bool law_holds(std::string* what) const;
+  // Empty if the law holds; else both sides of it.
+  std::string broken_law() const;
 };
 
 }  // namespace sentry_prof::recorder

@@ -200,9 +200,9 @@ std::string loss_lines(const RunFigures& figures, bool is_verbose) {
                         figures.is_converted ? "record with a lower frequency (perf record -F)"
                                              : "lower --frequency");
   }
-  std::string what;
-  if (!figures.law_holds(&what))
-    text += fmt::format("  fault     samples went missing: {}\n", what);
+  const std::string broken_law = figures.broken_law();
+  if (!broken_law.empty())
+    text += fmt::format("  fault     samples went missing: {}\n", broken_law);
   return text;
 }
 

@@ -1,5 +1,6 @@
 #include "profile/chunk_builder.h"
 
+#include "base/hash.h"
 #include "sentry_prof/limits.h"
 
 #include <algorithm>
@@ -148,7 +149,7 @@ uint32_t ChunkBuilder::frame_index(const FrameKey& frame) {
 
 uint64_t ChunkBuilder::hash_of_frame(const FrameKey& frame) const {
   const uint64_t where = (uint64_t{frame.image} << 1) | (frame.is_exact ? 1 : 0);
-  return mix_bits((frame.pc ^ hash_seed_) + where * kHashSpread);
+  return mix_bits((frame.pc ^ hash_seed_) + spread_bits(where));
 }
 
 uint64_t ChunkBuilder::hash_of_thread(const RawThread& thread) const {

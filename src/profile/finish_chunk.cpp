@@ -1,5 +1,6 @@
 #include "profile/finish_chunk.h"
 
+#include "base/hash.h"
 #include "profile/chunk_images.h"
 #include "profile/chunk_threads.h"
 #include "profile/frame_text.h"
@@ -30,7 +31,7 @@ class FrameMerger {
  private:
   // Without the name, which few frames at one address differ in.
   uint64_t hash_of(const Frame& frame) const {
-    return mix_bits((frame.instruction_addr ^ hash_seed_) + frame.image * kHashSpread);
+    return mix_bits((frame.instruction_addr ^ hash_seed_) + spread_bits(frame.image));
   }
   static bool is_equal(const Frame& a, const Frame& b) {
     return a.instruction_addr == b.instruction_addr && a.image == b.image &&

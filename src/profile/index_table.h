@@ -18,9 +18,6 @@ constexpr uint64_t mix_bits(uint64_t x) {
   return x ^ (x >> 32);
 }
 
-// Odd, with its bits spread evenly: 2^64 divided by the golden ratio.
-inline constexpr uint64_t kHashSpread = 0x9e3779b97f4a7c15u;
-
 // The target chooses its addresses: a seed keeps it from choosing ones that all collide.
 inline uint64_t random_hash_seed() {
   std::random_device source;

@@ -1,6 +1,7 @@
 // Finds equal stacks: each is kept once, its frame indices flattened behind those of the others.
 #pragma once
 
+#include "base/hash.h"
 #include "profile/index_table.h"
 
 #include <algorithm>
@@ -48,7 +49,7 @@ class StackTable {
   uint64_t hash_of(std::span<const uint32_t> stack) const {
     uint64_t hash = hash_seed_;
     // One multiplication a frame in the chain, since each waits for the one before.
-    for (uint32_t index : stack) hash = (std::rotl(hash, 5) ^ index) * kHashSpread;
+    for (uint32_t index : stack) hash = spread_bits(std::rotl(hash, 5) ^ index);
     return mix_bits(hash);
   }
 

@@ -1,5 +1,6 @@
 #include "unwind/call_site.h"
 
+#include "base/hash.h"
 #include "unwind/code_source.h"
 #include "unwind/rule_cache.h"
 #include "unwind/x86_encoding.h"
@@ -55,7 +56,7 @@ CallSite CallSites::before(const Module& module, const CodeSource* code, uint64_
   if (module.image == kNoImage) return read_site(module, *code, runtime_pc, work);
   const uint64_t key = RuleCache::key_of(module.image, to_link({runtime_pc}, module.bias));
   if (key == RuleCache::kNoKey) return read_site(module, *code, runtime_pc, work);
-  Place& place = places_[RuleCache::spread(key) >> kIndexShift];
+  Place& place = places_[spread_bits(key) >> kIndexShift];
   if (place.key != key) place = {key, read_site(module, *code, runtime_pc, work)};
   return place.site;
 }

@@ -1,5 +1,6 @@
 #include "unwind/memory_rules.h"
 
+#include "base/hash.h"
 #include "unwind/rule_cache.h"
 #include "unwind/rule_from_code.h"
 
@@ -41,7 +42,7 @@ CompactRule MemoryRules::whole(uint64_t pc, uint32_t& work) {
 }
 
 MemoryRules::Known& MemoryRules::known(uint64_t pc, uint32_t& work) {
-  Known& place = known_[RuleCache::spread(pc) >> kIndexShift];
+  Known& place = known_[spread_bits(pc) >> kIndexShift];
   if (place.walk == walk_ && place.pc == pc) return place;
   place = {.walk = walk_, .pc = pc};
   std::array<std::byte, 1> first;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/address.h"
+#include "base/hash.h"
 #include "unwind/compact_rule.h"
 #include "unwind/module_map.h"
 
@@ -41,9 +42,6 @@ class RuleCache {
     return (uint64_t{image + 1} << kAddressBits) | pc.value;
   }
 
-  // Fibonacci hashing: the highest bits of the product depend on all bits of the key.
-  static uint64_t spread(uint64_t key) { return key * 0x9E3779B97F4A7C15u; }
-
   // Null if the key is not cached. Valid until the next insert or find.
   const CompactRule* find(uint64_t key);
 
@@ -72,7 +70,7 @@ class RuleCache {
     void operator()(void* memory) const { std::free(memory); }
   };
 
-  Set& set_of(uint64_t key) { return sets_[spread(key) >> index_shift_ & (set_count_ - 1)]; }
+  Set& set_of(uint64_t key) { return sets_[spread_bits(key) >> index_shift_ & (set_count_ - 1)]; }
 
   std::unique_ptr<void, Free> memory_;
   Set* sets_ = nullptr;  // in memory_, aligned to a cache line

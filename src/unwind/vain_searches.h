@@ -2,6 +2,8 @@
 // the code before, and not found.
 #pragma once
 
+#include "base/hash.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -48,8 +50,7 @@ class VainSearches {
   static_assert(sizeof(Place) == 16);
 
   Place& place_of(uint64_t key) {
-    constexpr uint64_t kGoldenRatio = 0x9e3779b97f4a7c15;
-    return places_[static_cast<size_t>(key * kGoldenRatio >> kIndexShift)];
+    return places_[static_cast<size_t>(spread_bits(key) >> kIndexShift)];
   }
 
   const uint8_t max_pause_;

@@ -1,5 +1,7 @@
 #include "unwind/walk_memory.h"
 
+#include "base/hash.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -31,11 +33,10 @@ size_t steps_to_compare(std::span<const WalkStep> steps, size_t frames_in_common
 }
 
 uint64_t fingerprint_of(std::span<const WalkStep> steps) {
-  constexpr uint64_t kSpread = 0x9e3779b97f4a7c15;  // 2^64 divided by the golden ratio
   uint64_t fingerprint = steps.size();
   for (const WalkStep& step : steps) {
     for (const uint64_t value : {step.state.pc, step.state.sp, step.state.fp}) {
-      fingerprint = (std::rotl(fingerprint, 29) ^ value) * kSpread;
+      fingerprint = spread_bits(std::rotl(fingerprint, 29) ^ value);
     }
   }
   return fingerprint;

@@ -16,6 +16,7 @@
 #include "sentry/envelope_writer.h"
 #include "sentry/transaction_link.h"
 #include "sentry_prof/limits.h"
+#include "upload/sending_round.h"
 #include "upload/spool_sender.h"
 
 #include <algorithm>
@@ -134,13 +135,6 @@ int dry_run(const UploadCommandOptions& options, const Transactions& transaction
                            : prepared.exit_code;
 }
 
-// No further envelope would fare better.
-bool ends_all(OutcomeKind kind) {
-  return kind == OutcomeKind::Unauthorized || kind == OutcomeKind::TlsFailed ||
-         kind == OutcomeKind::Misconfigured || kind == OutcomeKind::Cancelled ||
-         kind == OutcomeKind::NetworkFailed;
-}
-
 class UploadRun {
  public:
   UploadRun(const UploadCommandOptions& options, Sender& sender, const os::SignalSet& signals,
@@ -227,13 +221,14 @@ class UploadRun {
     return false;
   }
 
-  // Behind one that had all its tries and failed, the next has one: thousands of files are not to
-  // take hours to say that a server is down.
   bool send_now(const std::string& name, const Sendable& packed) {
-    const Outcome outcome =
-        sender_.send(packed, is_failing_ ? upload::Tries::One : upload::Tries::All);
-    is_failing_ = outcome.kind == OutcomeKind::ServerFailed;
+    const Outcome outcome = sender_.send(packed, round_.tries());
     tell(name, outcome);
+    if (upload::is_final(outcome.kind)) {
+      round_.note_verdict();
+    } else if (!round_.goes_on_past(outcome)) {
+      is_over_ = true;
+    }
     return outcome.kind == OutcomeKind::Accepted;
   }
 
@@ -283,8 +278,8 @@ class UploadRun {
       complain(text);
     }
     note(upload::exit_code(outcome.kind));
-    is_over_ = is_over_ || ends_all(outcome.kind);
   }
+
   // What is over before anybody wonders needs no word.
   void tell_wait(const upload::Wait& wait) const {
     constexpr uint64_t kNoticed_ns = 3 * kNsPerSecond;
@@ -311,8 +306,8 @@ class UploadRun {
   std::map<std::string, std::string> files_in_spool_;  // of this run, by their names there
   std::optional<sentry::ProfilerLink> link_;
   int worst_ = kDone;
-  bool is_over_ = false;
-  bool is_failing_ = false;
+  upload::SendingRound round_;
+  bool is_over_ = false;  // no further envelope would fare better
 };
 
 int send_all(const UploadCommandOptions& options, Transactions transactions) {

@@ -187,7 +187,8 @@ bool is_final(OutcomeKind kind) {
 
 bool may_be_of_one(const Outcome& outcome) {
   if (outcome.kind == OutcomeKind::RateLimited) return true;
-  return outcome.was_connected && outcome.kind != OutcomeKind::Cancelled;
+  const bool is_wrong_key = outcome.http_status == 401;
+  return outcome.was_connected && !is_wrong_key && outcome.kind != OutcomeKind::Cancelled;
 }
 
 int exit_code(OutcomeKind kind) {

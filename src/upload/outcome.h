@@ -45,8 +45,8 @@ bool is_worth_retrying(OutcomeKind kind);
 // also a wrong key or CA file, is mended elsewhere, and the envelope is still good then.
 bool is_final(OutcomeKind kind);
 // Another envelope may fare better now: a limit may be of its category only, a firewall that
-// dislikes the bytes of one says 403. That nobody is there, a certificate and the user's ^C hold
-// for all.
+// dislikes the bytes of one says 403. That nobody is there, a wrong key (401), a certificate and
+// the user's ^C hold for all.
 bool may_be_of_one(const Outcome& outcome);
 
 // As the man page lists them.

@@ -112,6 +112,36 @@ TEST_CASE("Several files give the highest exit code, and the good ones are sent"
   CHECK(server.requests().size() == 2);
 }
 
+TEST_CASE("Behind files that fail, the others are tried, but not all of them", "[upload]") {
+  struct Case {
+    const char* script;
+    int status;
+    size_t requests;
+    size_t unsent;  // not even tried
+  };
+  const std::vector<std::string> files(7, golden("v1"));
+  const Case cases[] = {{"[401]", 3, 1, 6},       // a wrong key is wrong for all
+                        {"[403, 200]", 3, 7, 0},  // a firewall dislikes one
+                        {"[403]", 3, 5, 2}};
+  for (const Case& one : cases) {
+    INFO(one.script);
+    const SentryServer server(one.script);
+    const TemporaryDirectory directory;
+    std::vector<std::string> arguments = {"upload", "--dsn", server.dsn(kKey)};
+    arguments.insert(arguments.end(), files.begin(), files.end());
+    const auto result = run_sentry_prof(arguments, directory);
+    INFO(result.standard_error);
+    CHECK(result.status() == one.status);
+    CHECK(server.requests().size() == one.requests);
+    size_t unsent = 0;
+    for (size_t at = 0;
+         (at = result.standard_error.find(" was not sent\n", at)) != std::string::npos; ++at) {
+      ++unsent;
+    }
+    CHECK(unsent == one.unsent);
+  }
+}
+
 TEST_CASE("A dry run writes what would be sent, and Sentry would take it", "[upload]") {
   const TemporaryDirectory directory;
   for (const char* name : {"v1", "v2", "v2_native"}) {
@@ -342,7 +372,7 @@ TEST_CASE("A transaction that has no chunk to be linked to is told to be unsent"
   const Case cases[] = {
       {"[413]", 4, "no chunk was accepted to link it to"},
       {"[403]", 3, "no chunk was accepted to link it to"},
-      {"[200, 403]", 3, "sending ended before it"},
+      {"[200, 401]", 3, "sending ended before it"},
   };
   for (const Case& one : cases) {
     INFO(one.script);

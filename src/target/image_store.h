@@ -32,8 +32,10 @@ class ImageStore {
   static constexpr size_t kMaxUnmapped = 1'000;
   // Of their unwind tables, so that there is memory for those of images that are mapped.
   static constexpr uint64_t kMaxUnmappedCfi_bytes = uint64_t{64} << 20;
-  // Of names and build ids for which there is no image. To look for one again costs an open.
-  static constexpr size_t kMaxWithoutImage = 1'024;
+  // Of names and build ids for which there is no image, or another one of the same (what unpacks
+  // its libraries anew into another directory each time it starts). To look for one again costs an
+  // open.
+  static constexpr size_t kMaxSpareKeys = 1'024;
   // Others than images are numbered from here on (recorder::AnonymousRegions). Of a new image each
   // second, those after 17 years have no room in the rule cache (unwind::RuleCache::key_of()).
   static constexpr unwind::ImageId kMaxIds = 0x8000'0000;
@@ -105,6 +107,7 @@ class ImageStore {
   };
   using KnownFiles = std::unordered_map<std::string, Known>;
   using ImageIds = std::unordered_set<unwind::ImageId>;
+  using LastUses = std::unordered_map<unwind::ImageId, uint64_t>;
 
   // The build id, and where things are: strip and patchelf change the file and keep its build id.
   static std::string content_key(const elf::Identity& identity, const elf::Layout& layout);
@@ -126,7 +129,8 @@ class ImageStore {
   std::vector<unwind::ImageId> longest_unused(const ImageIds& mapped) const;
   void forget_image(unwind::ImageId id);
   void forget_keys_of(KnownFiles& files, const ImageIds& gone);
-  void forget_keys_without_image(KnownFiles& files);
+  static void add_last_uses(const KnownFiles& files, LastUses& last_uses);
+  void forget_spare_keys(KnownFiles& files);
   void forget_key(KnownFiles& files, KnownFiles::iterator key);
   std::string display_path(const MappingFacts& mapping);
   std::vector<std::string> problems_of(const LoadedImage& image) const;

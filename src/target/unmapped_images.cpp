@@ -13,19 +13,23 @@ std::vector<unwind::ImageId> ImageStore::forget_unmapped(const ImageIds& mapped)
   const ImageIds gone_ids(gone.begin(), gone.end());
   for (KnownFiles* files : {&by_build_id_and_path_, &by_file_}) {
     if (!gone.empty()) forget_keys_of(*files, gone_ids);
-    forget_keys_without_image(*files);
+    forget_spare_keys(*files);
   }
   return gone;
 }
 
+void ImageStore::add_last_uses(const KnownFiles& files, LastUses& last_uses) {
+  for (const auto& [key, known] : files) {
+    uint64_t& last_use = last_uses[known.image];
+    last_use = std::max(last_use, known.last_use);
+  }
+}
+
 // Those above the limits.
 std::vector<unwind::ImageId> ImageStore::longest_unused(const ImageIds& mapped) const {
-  std::unordered_map<unwind::ImageId, uint64_t> last_uses;
+  LastUses last_uses;
   for (const KnownFiles* files : {&by_build_id_and_path_, &by_file_}) {
-    for (const auto& [key, known] : *files) {
-      uint64_t& last_use = last_uses[known.image];
-      last_use = std::max(last_use, known.last_use);
-    }
+    add_last_uses(*files, last_uses);
   }
   std::vector<std::pair<uint64_t, const LoadedImage*>> unmapped;
   for (const auto& [id, image] : images_) {
@@ -65,16 +69,22 @@ void ImageStore::forget_keys_of(KnownFiles& files, const ImageIds& gone) {
   }
 }
 
-void ImageStore::forget_keys_without_image(KnownFiles& files) {
-  if (files.size() <= kMaxWithoutImage) return;
-  std::vector<std::pair<uint64_t, KnownFiles::iterator>> without_image;
+// No image is lost without those that have none, nor without any but the one that was used last.
+void ImageStore::forget_spare_keys(KnownFiles& files) {
+  if (files.size() <= kMaxSpareKeys) return;
+  LastUses last_uses;
+  add_last_uses(files, last_uses);
+  std::vector<std::pair<uint64_t, KnownFiles::iterator>> spare;
   for (auto it = files.begin(); it != files.end(); ++it) {
-    if (it->second.image == unwind::kNoImage) without_image.emplace_back(it->second.last_use, it);
+    const Known& known = it->second;
+    const bool is_needed =
+        known.image != unwind::kNoImage && known.last_use == last_uses[known.image];
+    if (!is_needed) spare.emplace_back(known.last_use, it);
   }
-  if (without_image.size() <= kMaxWithoutImage) return;
-  std::ranges::sort(without_image, {}, [](const auto& entry) { return entry.first; });
-  without_image.resize(without_image.size() - kMaxWithoutImage);
-  for (const auto& [last_use, key] : without_image) forget_key(files, key);
+  if (spare.size() <= kMaxSpareKeys) return;
+  std::ranges::sort(spare, {}, [](const auto& entry) { return entry.first; });
+  spare.resize(spare.size() - kMaxSpareKeys);
+  for (const auto& [last_use, key] : spare) forget_key(files, key);
 }
 
 void ImageStore::forget_key(KnownFiles& files, KnownFiles::iterator key) {

@@ -157,7 +157,7 @@ TEST_CASE("Of names without an image no more are kept than some") {
         .module_for(code_of("/memfd:jit" + std::to_string(number) + " (deleted)", 0x1000, number))
         .image;
   };
-  constexpr size_t kMany = ImageStore::kMaxWithoutImage + 10;
+  constexpr size_t kMany = ImageStore::kMaxSpareKeys + 10;
   for (size_t i = 0; i < kMany; ++i) CHECK(map_memory_file(i) == kNoImage);
   store.images.forget_unmapped({});
   // Is told by whether the opener is asked as often as for one that is not known.
@@ -169,4 +169,27 @@ TEST_CASE("Of names without an image no more are kept than some") {
   const size_t unknown = attempts_for(kMany + 1);
   CHECK(attempts_for(0) == unknown);
   CHECK(attempts_for(kMany - 1) == unknown - 1);
+}
+
+TEST_CASE("A library that is unpacked anew again and again has not all of its names kept") {
+  Store store;
+  const auto map_as = [&](const std::string& path, uint64_t inode) {
+    store.opener.files[path] = make_library(build_id_of(7));
+    return store.images.module_for(code_of(path, 0x1000'0000, inode)).image;
+  };
+  constexpr size_t kMany = ImageStore::kMaxSpareKeys + 10;
+  const ImageId unpacked = map_as("/tmp/0/lib.so", 1);
+  for (size_t i = 1; i < kMany; ++i) {
+    CHECK(map_as("/tmp/" + std::to_string(i) + "/lib.so", i + 1) == unpacked);
+  }
+  store.images.forget_unmapped({unpacked});
+  // A name that is known needs no opening; one that is not leads to the same image.
+  const auto opens_for = [&](size_t number) {
+    store.opener.opened.clear();
+    CHECK(map_as("/tmp/" + std::to_string(number) + "/lib.so", number + 1) == unpacked);
+    return store.opener.opened.size();
+  };
+  CHECK(opens_for(kMany - 1) == 0);
+  CHECK(opens_for(10) == 0);
+  CHECK(opens_for(0) == 1);
 }

@@ -348,13 +348,12 @@ void Recording::on_body(uint64_t time_ns, const sampling::LostEvent&) {
   threads_.on_records_lost(time_ns);
   rereads_.on_records_lost(time_ns);
   execs_.clear();
-  may_lack_ends_ = true;
 }
 
 void Recording::cut_chunk(uint64_t end_ns) {
   keep_cut(waiting_.take_all());
   keep_held();
-  if (std::exchange(may_lack_ends_, false)) end_gone_processes(end_ns);
+  end_gone_processes(end_ns);
   threads_.end_chunk(end_ns);
   profile::RawChunk chunk = builder_.finish(end_ns);
   if (!chunk.samples.empty()) hand_on(std::move(chunk));
@@ -375,15 +374,26 @@ void Recording::hand_on(profile::RawChunk chunk) {
   forgotten_images_ = std::move(job.forgotten_images);
 }
 
-// Who seems to live for ever keeps files open for ever.
+// Those of whose last thread no record told: it was lost, or the thread had ended before it was
+// seen in /proc (a main thread that is a zombie as long as others live). Who seems to live for ever
+// keeps files open for ever. One that has just ended has samples and an end in the ring: it is
+// asked twice.
 void Recording::end_gone_processes(uint64_t time_ns) {
-  if (!options_.is_gone) return;
-  for (const uint32_t pid : processes_.living_processes()) {
-    if (!options_.is_gone(pid)) continue;
+  const std::vector<uint32_t> gone = gone_processes();
+  for (const uint32_t pid : gone) {
+    if (!gone_before_.contains(pid)) continue;
     threads_.end_others(pid, std::nullopt, time_ns);
     processes_.on_process_gone(pid);
     forget_process(pid);
   }
+  gone_before_ = {gone.begin(), gone.end()};
+}
+
+std::vector<uint32_t> Recording::gone_processes() const {
+  if (!options_.is_gone) return {};
+  std::vector<uint32_t> pids = processes_.living_processes();
+  std::erase_if(pids, [&](uint32_t pid) { return !options_.is_gone(pid); });
+  return pids;
 }
 
 // What only the chunk before could refer to, so that a recording of months takes no more than one

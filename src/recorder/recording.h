@@ -133,6 +133,7 @@ class Recording final : public sampling::EventSink {
   void hand_on(profile::RawChunk chunk);
   void forget_unused();
   void end_gone_processes(uint64_t time_ns);
+  std::vector<uint32_t> gone_processes() const;
   void forget_code(uint32_t pid);
   void forget_process(uint32_t pid);
 
@@ -153,9 +154,9 @@ class Recording final : public sampling::EventSink {
   SampleFigures figures_;
   SampledThreads threads_;
   MapRereads rereads_;
-  std::unordered_set<uint32_t> execs_;      // pids that have not been seen running since
-  std::vector<uint32_t> forgotten_images_;  // since the last chunk that was handed on
-  bool may_lack_ends_ = false;              // records were lost since the last chunk
+  std::unordered_set<uint32_t> execs_;        // pids that have not been seen running since
+  std::vector<uint32_t> forgotten_images_;    // since the last chunk that was handed on
+  std::unordered_set<uint32_t> gone_before_;  // at the last chunk's end, though no record told
   std::vector<profile::FrameKey> frame_buffer_;
   std::vector<uint64_t> frame_pointer_chain_;
   std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order

@@ -1,11 +1,14 @@
 #include "cli/message.h"
 
 #include "base/utf8.h"
+#include "os/terminal.h"
 
 #include <cstdio>
 #include <mutex>
 #include <string>
 #include <utility>
+
+#include <unistd.h>
 
 namespace sentry_prof::cli {
 
@@ -17,33 +20,37 @@ constexpr std::string_view kErase = "\r\x1b[K";
 std::mutex g_mutex;
 bool g_line_is_drawn = false;
 
-// One write: what other processes say goes before or after.
-void write_replacing_line(std::string_view text, bool is_line) {
-  const std::lock_guard lock(g_mutex);
-  std::string bytes;
-  if (g_line_is_drawn || is_line) bytes = kErase;
-  bytes += text;
-  g_line_is_drawn = is_line;
-  std::fwrite(bytes.data(), 1, bytes.size(), stderr);
-  std::fflush(stderr);
+// The recording thread draws. It waits for nobody: neither for a thread that prints, nor for a
+// terminal that is stopped (^S) or slow.
+bool write_at_once(std::string_view bytes) {
+  static const os::TerminalLine terminal(STDERR_FILENO);
+  return terminal.write(bytes);
 }
 
 }  // namespace
 
-void print(std::string_view text) { write_replacing_line(text, false); }
-
-void draw_line(std::string_view text) { write_replacing_line(text, true); }
-
-void erase_line() {
+// One write: what other processes say goes before or after.
+void print(std::string_view text) {
   const std::lock_guard lock(g_mutex);
-  if (!std::exchange(g_line_is_drawn, false)) return;
-  std::fwrite(kErase.data(), 1, kErase.size(), stderr);
+  std::string bytes(std::exchange(g_line_is_drawn, false) ? kErase : "");
+  bytes += text;
+  std::fwrite(bytes.data(), 1, bytes.size(), stderr);
   std::fflush(stderr);
 }
 
+void draw_line(std::string_view text) {
+  const std::unique_lock lock(g_mutex, std::try_to_lock);
+  if (lock && write_at_once(std::string(kErase).append(text))) g_line_is_drawn = true;
+}
+
+void erase_line() {
+  const std::unique_lock lock(g_mutex, std::try_to_lock);
+  if (lock && std::exchange(g_line_is_drawn, false)) write_at_once(kErase);
+}
+
 void forget_line() {
-  const std::lock_guard lock(g_mutex);
-  g_line_is_drawn = false;
+  const std::unique_lock lock(g_mutex, std::try_to_lock);
+  if (lock) g_line_is_drawn = false;
 }
 
 std::string without_userinfo(std::string_view text) {

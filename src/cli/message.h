@@ -11,7 +11,8 @@ namespace sentry_prof::cli {
 void print(std::string_view text);
 
 // A line of the terminal that each call replaces; what is printed meanwhile, by whatever thread,
-// takes its place.
+// takes its place. These three never wait: what a stopped or slow terminal does not take at once is
+// left out.
 void draw_line(std::string_view text);
 void erase_line();
 // It is not ours to erase any more.

@@ -4,7 +4,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -39,6 +41,18 @@ bool is_in_foreground(int fd) {
 unsigned terminal_columns(int fd) {
   winsize size{};
   return ::ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+TerminalLine::TerminalLine(int fd)
+    : fd_(fd),
+      own_(::open(fmt::format("/proc/self/fd/{}", fd).c_str(),
+                  O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) {}
+
+bool TerminalLine::write(std::string_view bytes) const {
+  if (own_.is_open()) return ::write(own_.get(), bytes.data(), bytes.size()) > 0;
+  pollfd room{fd_, POLLOUT, 0};
+  if (::poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return false;
+  return ::write(fd_, bytes.data(), bytes.size()) > 0;
 }
 
 bool shares_terminal(int pid, int fd) {

@@ -205,6 +205,20 @@ TEST_CASE("A terminal shows a live line, a pipe or a dumb terminal does not", "[
   check_says(piped, "wrote");
 }
 
+TEST_CASE("A terminal that is stopped does not stop the recording", "[terminal]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  TerminalSession session({"env", "TERM=xterm", sentry_prof_path(), "record", "-d", "2", "-o",
+                           directory.file("out.json"), "-p", std::to_string(target.pid())});
+  REQUIRE(session.wait_for(" samples  "));
+  session.type("\x13");
+  CHECK(wait_until([&] { return std::ifstream(directory.file("out.json")).good(); }, 30));
+  session.type("\x11");
+  CHECK(session.wait_for_end() == 0);
+  CHECK(session.shown().find("wrote") != std::string::npos);
+}
+
 TEST_CASE(
     "A command that writes to the terminal has it for itself, one that does not leaves it to us",
     "[terminal]") {

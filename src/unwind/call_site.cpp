@@ -11,6 +11,9 @@ namespace sentry_prof::unwind {
 namespace {
 
 constexpr size_t kDirectCall_bytes = 5;
+// Without prefixes, which may stand before: FF /2 with SIB and 32 bits of displacement.
+constexpr size_t kLongestX86Call_bytes = 7;
+constexpr size_t kAarch64Instruction_bytes = 4;
 
 uint8_t byte_at(Bytes code, size_t index) { return std::to_integer<uint8_t>(code[index]); }
 
@@ -22,26 +25,13 @@ bool is_indirect_call(Bytes instruction) {
 }
 
 bool ends_with_indirect_call(Bytes code) {
-  for (size_t size = 2; size <= std::min(code.size(), kLongestCall_bytes); ++size) {
+  for (size_t size = 2; size <= std::min(code.size(), kLongestX86Call_bytes); ++size) {
     if (is_indirect_call(code.last(size))) return true;
   }
   return false;
 }
 
-CallSite read_site(const Module& module, const CodeSource& source, uint64_t runtime_pc,
-                   uint32_t& work) {
-  work += kReadCodeWork;
-  std::array<std::byte, kLongestCall_bytes> code;
-  const uint64_t room = runtime_pc - module.begin.value;
-  const auto wanted =
-      std::span(code).first(static_cast<size_t>(std::min<uint64_t>(code.size(), room)));
-  const LinkAddress begin = to_link({runtime_pc - wanted.size()}, module.bias);
-  return source.read_code(begin, wanted) ? call_before(wanted) : CallSite{};
-}
-
-}  // namespace
-
-CallSite call_before(Bytes code) {
+CallSite call_before_x86(Bytes code) {
   const bool may_be_indirect = ends_with_indirect_call(code);
   if (code.size() >= kDirectCall_bytes) {
     ByteReader reader(code.last(kDirectCall_bytes), std::endian::little);
@@ -50,14 +40,54 @@ CallSite call_before(Bytes code) {
   return {may_be_indirect ? CallKind::Indirect : CallKind::None};
 }
 
+CallSite call_before_aarch64(Bytes code) {
+  if (code.size() < kAarch64Instruction_bytes) return {CallKind::None};
+  ByteReader reader(code.last(kAarch64Instruction_bytes), std::endian::little);
+  const uint32_t instruction = reader.u32();
+  if ((instruction & 0xfc00'0000) == 0x9400'0000) {  // bl: 26 bits, in instructions from this one
+    const auto words = static_cast<int32_t>(instruction << 6) >> 6;
+    return {CallKind::Direct, false,
+            words * int32_t{kAarch64Instruction_bytes} - int32_t{kAarch64Instruction_bytes}};
+  }
+  const bool is_blr = (instruction & 0xffff'fc1f) == 0xd63f'0000;
+  const bool is_signed_blr = (instruction & 0xfeff'f800) == 0xd63f'0800;
+  return {is_blr || is_signed_blr ? CallKind::Indirect : CallKind::None};
+}
+
+}  // namespace
+
+CallSite call_before(Bytes code, Arch arch) {
+  return arch == Arch::Aarch64 ? call_before_aarch64(code) : call_before_x86(code);
+}
+
+// What is known of an image holds for every piece of it that is mapped, so what lies before the
+// piece is read, too; at its code's begin there is nothing before.
+CallSite CallSites::read(const Module& module, const CodeSource& source, uint64_t runtime_pc,
+                         uint32_t& work) const {
+  work += kReadCodeWork;
+  const size_t longest_bytes =
+      arch_ == Arch::Aarch64 ? kAarch64Instruction_bytes : kLongestX86Call_bytes;
+  std::array<std::byte, kLongestX86Call_bytes> bytes;
+  const auto ends_at_pc = [&](uint64_t size_bytes) {
+    const auto code = std::span(bytes).first(static_cast<size_t>(size_bytes));
+    return source.read_code(to_link({runtime_pc - size_bytes}, module.bias), code);
+  };
+  if (module.image != kNoImage && ends_at_pc(longest_bytes)) {
+    return call_before(std::span(bytes).first(longest_bytes), arch_);
+  }
+  const uint64_t room = std::min<uint64_t>(runtime_pc - module.begin.value, longest_bytes);
+  if (!ends_at_pc(room)) return {};
+  return call_before(std::span(bytes).first(static_cast<size_t>(room)), arch_);
+}
+
 CallSite CallSites::before(const Module& module, const CodeSource* code, uint64_t runtime_pc,
                            uint32_t& work) {
   if (code == nullptr) return {};
-  if (module.image == kNoImage) return read_site(module, *code, runtime_pc, work);
+  if (module.image == kNoImage) return read(module, *code, runtime_pc, work);
   const uint64_t key = RuleCache::key_of(module.image, to_link({runtime_pc}, module.bias));
-  if (key == RuleCache::kNoKey) return read_site(module, *code, runtime_pc, work);
+  if (key == RuleCache::kNoKey) return read(module, *code, runtime_pc, work);
   Place& place = places_[spread_bits(key) >> kIndexShift];
-  if (place.key != key) place = {key, read_site(module, *code, runtime_pc, work)};
+  if (place.key != key) place = {key, read(module, *code, runtime_pc, work)};
   return place.site;
 }
 

@@ -1,10 +1,12 @@
-// Whether an address is one that a call returns to: right behind a call instruction of x86-64.
-// Source: Intel SDM, volume 2, chapter 2 (ModR/M, SIB) and "CALL".
+// Whether an address is one that a call returns to: right behind a call instruction.
+// Source: Intel SDM, volume 2, chapter 2 (ModR/M, SIB) and "CALL"; Arm ARM, C4.1 ("BL", "BLR",
+// "BLRAA").
 #pragma once
 
 #include "base/address.h"
 #include "base/byte_reader.h"
 #include "unwind/module_map.h"
+#include "unwind/registers.h"
 
 #include <array>
 #include <cstddef>
@@ -15,8 +17,8 @@ namespace sentry_prof::unwind {
 enum class CallKind : uint8_t {
   Unknown,   // the code is not at hand
   None,      // no call ends there
-  Direct,    // E8: the instruction says where it went
-  Indirect,  // FF /2: through a register or memory
+  Direct,    // E8, BL: the instruction says where it went
+  Indirect,  // FF /2, BLR: through a register or memory
 };
 
 struct CallSite {
@@ -28,17 +30,16 @@ struct CallSite {
   bool operator==(const CallSite&) const = default;
 };
 
-// Without prefixes, which may stand before: FF /2 with SIB and 32 bits of displacement.
-inline constexpr size_t kLongestCall_bytes = 7;
-
-// The call that ends where `code` ends. Bytes can be read as more than one instruction; a direct
-// call is preferred, as what it says can be compared with where its callee is.
-CallSite call_before(Bytes code);
+// The call that ends where `code` ends. x86-64: bytes can be read as more than one instruction; a
+// direct call is preferred, as what it says can be compared with where its callee is.
+CallSite call_before(Bytes code, Arch arch = Arch::X86_64);
 
 // Remembers what is behind the return addresses that were asked for: 8 KiB, by image and link
 // address, so valid for every process. Of two that share a place the later has it.
 class CallSites {
  public:
+  explicit CallSites(Arch arch = Arch::X86_64) : arch_(arch) {}
+
   // `runtime_pc` lies behind the first byte of `module`, `code` is the module's. `work` grows by
   // what it cost. Code without an image may become other code: it is looked at each time.
   CallSite before(const Module& module, const CodeSource* code, uint64_t runtime_pc,
@@ -50,6 +51,10 @@ class CallSites {
     CallSite site;
   };
   static_assert(sizeof(Place) == 16);
+  CallSite read(const Module& module, const CodeSource& source, uint64_t runtime_pc,
+                uint32_t& work) const;
+
+  Arch arch_;
   static constexpr unsigned kIndexBits = 9, kIndexShift = 64 - kIndexBits;
   std::array<Place, size_t{1} << kIndexBits> places_{};
 };

@@ -9,7 +9,8 @@
 namespace sentry_prof::unwind {
 
 struct CodeFacts {
-  explicit CodeFacts(const CodeSource* memory_code) : memory_rules(memory_code) {}
+  CodeFacts(Arch arch, const CodeSource* memory_code)
+      : memory_rules(memory_code), call_sites(arch) {}
 
   MemoryRules memory_rules;
   CallSites call_sites;

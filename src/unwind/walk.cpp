@@ -10,7 +10,7 @@ namespace sentry_prof::unwind {
 Unwinder::Unwinder(Arch arch, size_t cache_bytes, const CodeSource* memory_code)
     : arch_(arch),
       cache_(cache_bytes),
-      code_facts_(std::make_unique<CodeFacts>(memory_code)),
+      code_facts_(std::make_unique<CodeFacts>(arch, memory_code)),
       frames_(std::make_unique<std::array<WalkedFrame, kMaxFrames>>()) {
   steps_.reserve(2 * kMaxRememberedSteps);
 }

@@ -28,17 +28,20 @@ bool Walker::may_read_function() const {
 
 // `rule` is what the code said, which led nowhere.
 std::optional<Step> Walker::step_by_function_start(CompactRule rule) {
-  if (!may_read_function() || !has_work_to_search()) return std::nullopt;
-  const uint64_t key = cache_key(to_link({cursor_.lookup_pc()}, module_->bias));
-  if (!vain_searches_.is_due(key)) return std::nullopt;
-  trail_.breaks();  // rests on more words than a step remembers
+  if (!may_read_function()) return std::nullopt;
+  trail_.breaks();  // rests on more words than a step remembers, and on whether a search is due
+  const uint64_t pc = cursor_.lookup_pc();
+  if (!has_work_to_search() || !vain_searches_.is_due(pc)) return std::nullopt;
   const CompactRule found = rule_by_caller();
   if (found.kind == CompactKind::NoCfi) {
-    vain_searches_.add(key);
+    vain_searches_.add(pc);
     return std::nullopt;
   }
+  vain_searches_.clear(pc);
   // The same code may still be a root's, on another stack.
-  if (rule.kind != CompactKind::RootBehindNoCall) cache_.insert(key, found);
+  if (rule.kind != CompactKind::RootBehindNoCall) {
+    cache_.insert(cache_key(to_link({pc}, module_->bias)), found);
+  }
   return step_by_code(found);
 }
 
@@ -84,15 +87,27 @@ CompactRule Walker::rule_in_main() {
   return rule_in_function(to_runtime(*begin, module_->bias), function);
 }
 
-// As far as the copy goes. Where the work is used up, nothing was looked at, which proves nothing.
-bool Walker::has_direct_call_above() {
+// As far as the copy goes; two stand for more, and for work that is used up, which proves nothing.
+Walker::CallsAbove Walker::calls_between(uint64_t begin, uint64_t end) {
+  constexpr uint32_t kWordsPerWork = 64;  // most words are no addresses of code
+  constexpr CallsAbove kMany{.count = 2};
   trail_.breaks();  // rests on more words than a step remembers
-  for (unsigned i = 0; i < kMaxSearchedFrame_words; ++i) {
-    uint64_t word = 0;
-    if (!stack_.read_u64({cursor_.sp + i * sizeof word}, word)) return false;
-    if (!spend(1) || call_behind(word).kind == CallKind::Direct) return true;
+  const uint64_t code_begin = modules_.modules().front().begin.value;
+  const uint64_t code_bytes = modules_.modules().back().end.value - code_begin;
+  CallsAbove calls;
+  uint64_t word = 0;
+  uint32_t words = 0;
+  for (uint64_t slot = begin; slot < end && stack_.read_u64({slot}, word); slot += sizeof word) {
+    if (++words % kWordsPerWork == 0 && !spend(1)) return kMany;
+    word = without_signature(word);
+    if (word - code_begin > code_bytes) continue;
+    const CallKind kind = call_behind(word).kind;
+    if (!spend(1)) return kMany;
+    if (kind != CallKind::Direct && kind != CallKind::Indirect) continue;
+    if (calls.count > 0) return kMany;
+    calls = {.count = 1, .slot = slot, .return_address = word, .kind = kind};
   }
-  return false;
+  return calls;
 }
 
 // The row goes by a frame pointer that leads nowhere, since it is no more the function's own: where

@@ -70,7 +70,7 @@ std::optional<Step> Walker::step_by_memory_code() {
 // `rule` is what the code says, if it says anything.
 Step Walker::step_without_cfi(CompactRule rule) {
   if (const std::optional<Step> step = step_by_code(rule)) return *step;
-  if (is_marked_as_first()) return ends(WalkEnd::Root);
+  if (const std::optional<Step> step = step_by_mark_of_first()) return *step;
   if (const std::optional<Step> step = step_by_function_start(rule)) return *step;
   if (const std::optional<Step> step = step_from_start_up_code()) return *step;
   return step_by_frame_pointer();
@@ -93,6 +93,8 @@ std::optional<Step> Walker::step_from_start_up_code() {
   if (!stack_.read_u64({slot}, return_address) || !is_behind_call(return_address)) {
     return std::nullopt;
   }
+  // Where a call stands between, this is not that code, but what it called.
+  if (calls_between(cursor_.sp, slot).count > 0) return std::nullopt;
   trail_.read_return_address(slot, return_address);
   cursor_.fp_is_known = false;
   return step_by_likely(return_address, start->value, FrameOrigin::ProcessStart);
@@ -284,22 +286,23 @@ Step Walker::step_by_frame_pointer() {
 }
 
 // A frame pointer of zero is how a thread's first frame marks itself where it has no CFI (x86-64
-// psABI, section 3.4.1); musl's and Go's do. In code that keeps none it is any number, but there
-// its callers' calls stand above. The leaf may have any use for the register.
-bool Walker::is_marked_as_first() {
+// psABI, section 3.4.1; AAPCS64, section 6.4.6); musl's and Go's do. In code that keeps none it is
+// any number, but there its callers' calls stand above. If there is but one, by a pointer, then
+// that is the caller's: of musl's threads the first function is one that calls the next. The leaf
+// may have any use for the register, and so has a JIT compiler's code, unless a frame record had
+// the zero.
+std::optional<Step> Walker::step_by_mark_of_first() {
   const bool has_mark = cursor_.fp_is_known && cursor_.fp == 0 && !cursor_.pc_is_exact;
-  if (!has_mark || has_unread_image() || is_unread_memory_code()) return false;
-  return !may_read_function() || !has_direct_call_above();
-}
-
-// What nothing is known of may be a JIT compiler's, with any use for the register, if no frame
-// record had the zero. (On aarch64 the register has no other use.)
-bool Walker::is_unread_memory_code() {
-  const bool is_of_record = cursor_.origin == FrameOrigin::FramePointer;
-  if (arch_ != Arch::X86_64 || module_->image != kNoImage || is_of_record) return false;
-  uint32_t work = 0;
-  const bool is_read = memory_rules_.straight(cursor_.pc, work) != nullptr;
-  return !spend(work) || !is_read;
+  if (!has_mark || has_unread_image()) return std::nullopt;
+  if (module_->image == kNoImage) {
+    const bool is_of_record = cursor_.origin == FrameOrigin::FramePointer;
+    return is_of_record ? std::optional(ends(WalkEnd::Root)) : std::nullopt;
+  }
+  const CallsAbove calls =
+      module_->code == nullptr ? CallsAbove{} : calls_between(cursor_.sp, UINT64_MAX);
+  if (calls.count == 0) return ends(WalkEnd::Root);
+  if (calls.count > 1 || calls.kind != CallKind::Indirect) return std::nullopt;
+  return step_by_likely(calls.return_address, calls.slot + sizeof(uint64_t), FrameOrigin::Code);
 }
 
 // An image of which nothing is known but its name may have CFI, and any use for the register.

@@ -423,8 +423,7 @@ class Walker {
   static uint64_t target_of(CallSite call, uint64_t return_address);
   CallSite call_behind(uint64_t return_address);
   Step step_by_frame_pointer();
-  bool is_marked_as_first();
-  bool is_unread_memory_code();
+  std::optional<Step> step_by_mark_of_first();
   bool has_unread_image() const;
   bool link_register_leads_out();
   bool has_cfi_at(const Module& module, LinkAddress pc);
@@ -455,7 +454,14 @@ class Walker {
   // The rest is for frames that need no search.
   bool has_work_to_search() const { return work_left_ > kMaxWork / 2; }
   std::optional<Step> step_by_function_start(CompactRule rule);
-  bool has_direct_call_above();
+  // Return addresses that stand in a range of the stack; of several the innermost.
+  struct CallsAbove {
+    uint32_t count = 0;
+    uint64_t slot = 0;
+    uint64_t return_address = 0;
+    CallKind kind = CallKind::None;
+  };
+  CallsAbove calls_between(uint64_t begin, uint64_t end);
   [[gnu::noinline]] Step step_past_lost_frame_pointer();
   bool may_be_called_by_rule(RuntimeAddress function, CompactRule rule);
   CompactRule rule_by_caller();

@@ -53,6 +53,31 @@ TEST_CASE("what is no call is none") {
   CHECK(kind_before({0xff, 0x14}) == CallKind::None);              // cut off before its SIB
 }
 
+TEST_CASE("aarch64's calls are bl and blr, signed or not") {
+  const auto site = [](std::initializer_list<int> bytes) {
+    return call_before(Expression(bytes), Arch::Aarch64);
+  };
+  CHECK(site({0x02, 0, 0, 0x94}) == CallSite{CallKind::Direct, false, 4});         // bl .+8
+  CHECK(site({0xff, 0xff, 0xff, 0x97}) == CallSite{CallKind::Direct, false, -8});  // bl .-4
+  CHECK(site({0x00, 0x02, 0x3f, 0xd6}).kind == CallKind::Indirect);                // blr x16
+  CHECK(site({0x1f, 0x09, 0x3f, 0xd6}).kind == CallKind::Indirect);                // blraaz x8
+  CHECK(site({0x11, 0x09, 0x3f, 0xd7}).kind == CallKind::Indirect);                // blraa x8, x17
+  CHECK(site({0xc0, 0x03, 0x5f, 0xd6}).kind == CallKind::None);                    // ret
+  CHECK(site({0x02, 0, 0, 0x14}).kind == CallKind::None);                          // b .+8
+  CHECK(site({0, 0, 0x94}).kind == CallKind::None);
+}
+
+TEST_CASE("what is known of an image's call does not depend on where a piece of it begins") {
+  FakeCode code;
+  code.put_call(0x1003, 0x1200);
+  CallSites sites;
+  uint32_t work = 0;
+  const Module piece{{0x551000}, {0x552000}, {0x550000}, 1, nullptr, &code};
+  const Module whole{{0x550000}, {0x552000}, {0x550000}, 1, nullptr, &code};
+  CHECK(sites.before(piece, &code, 0x551003, work).kind == CallKind::Direct);
+  CHECK(sites.before(whole, &code, 0x551003, work).kind == CallKind::Direct);
+}
+
 TEST_CASE("code linked above 16 GiB, which has no key, is read each time") {
   FakeCode code;
   code.put_call(0x3000001050, 0x3000001200);
@@ -81,9 +106,9 @@ TEST_CASE("the code before an address is read once") {
   CHECK(sites.before(module, &code, 0x551090, work).kind == CallKind::Unknown);
 }
 
-TEST_CASE("nothing is read before the module's begin, nor without code") {
+TEST_CASE("where the code begins nothing is read before, nor without code") {
   FakeCode code;
-  code.put(0x0ff8, {0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xd0});
+  code.put(0x1000, {0xff, 0xd0});
   const Module module{{0x551000}, {0x552000}, {0x550000}, 1, nullptr, &code};
   CallSites sites;
   uint32_t work = 0;

@@ -299,3 +299,16 @@ TEST_CASE("a signal frame gives the interrupted leaf its link register back") {
   CHECK(walk.frames[2].pc_is_exact);
   CHECK(w.unwinder.stats().restarts == 0);
 }
+
+TEST_CASE("a frame pointer of 0 is the first function's, unless calls stand above it") {
+  constexpr uint64_t kInWork = 0x5010, kInMain = 0x5110;  // no rows there, nor frame records
+  ArmWorld w;
+  FakeCode code;
+  code.put(kInWork - 4, {0x3c, 0, 0, 0x94});  // bl
+  code.put(kInMain - 4, {0, 2, 0x3f, 0xd6});  // blr x16
+  w.modules.insert({{0x1000}, {0x9000}, {}, kProgram, &w.cfi, &code});
+  CHECK(end_of(w.walk(0x1010, kInWork, 0, FakeStack(0x7000, {0, 0}))) == "root");
+  CHECK(end_of(w.walk(0x1010, kInWork, 0, FakeStack(0x7000, {0, kInWork}))) == "no_unwind_info");
+  const FakeStack by_pointer(0x7000, {0, kInMain});
+  CHECK(pcs(w.walk(0x1010, kInWork, 0, by_pointer)) == Pcs{0x1010, kInWork, kInMain});
+}

@@ -178,11 +178,11 @@ namespace {
 struct StartUp : World {
   StartUp() { cfi.add(0x5000, 0x5100, row_with_cfa(kRsp, 16)); }
 
-  Walk walk(uint64_t below_arguments) {
+  Walk walk(uint64_t below_arguments, uint64_t between = 0) {
     const uint64_t strings = 0x7800;
     const FakeStack stack(
-        0x7000, {0, at(0x6010), /*0x7010*/ 0, below_arguments, /*0x7020*/ 1, strings, 0, strings, 0,
-                 AT_PHDR, at(0x40), AT_PAGESZ, 4096, AT_NULL, 0});
+        0x7000, {0, at(0x6010), /*0x7010*/ between, below_arguments, /*0x7020*/ 1, strings, 0,
+                 strings, 0, AT_PHDR, at(0x40), AT_PAGESZ, 4096, AT_NULL, 0});
     return World::walk(registers_at(at(kLeaf), 0x7000, 1), stack);
   }
 };
@@ -197,6 +197,16 @@ TEST_CASE("start-up code right below the process's arguments was called by the e
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{kLeaf, 0x6010, 0x8010});
   CHECK(origins(walk) == Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::ProcessStart});
+}
+
+TEST_CASE("what start-up code called is not taken for it: a call stands between") {
+  StartUp w;
+  w.code.put_call(0x8010, 0x6000);
+  w.cfi.add(0x8000, 0x8100, RowStatus::Root);
+  w.code.put_call(0x6110, 0x7000);  // main's, of an applet that does not return
+  const Walk walk = w.walk(at(0x8010), at(0x6110));
+  CHECK(end_of(walk) == "no_unwind_info");
+  CHECK(pcs(walk) == Pcs{kLeaf, 0x6010});
 }
 
 TEST_CASE("start-up code above which no call stands was called by nobody knows whom") {

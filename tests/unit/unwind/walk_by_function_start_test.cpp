@@ -152,6 +152,47 @@ TEST_CASE("a frame pointer of 0 is no root below the calls of its callers") {
   CHECK(end_of(w.walk_words(stack_of({0, at(kElsewhere)}), 0)) == "no_unwind_info");
 }
 
+TEST_CASE("a frame pointer of 0 is no root below calls, however large the frame, or by a pointer") {
+  NoReturn w;
+  w.put_direct_call(kElsewhere, 0x3000);
+  std::vector<uint64_t> large = stack_of(std::vector<uint64_t>(600, 0));  // char buffer[4800]
+  CHECK(end_of(w.walk_words(large, 0)) == "root");
+  large.push_back(at(kElsewhere));
+  CHECK(end_of(w.walk_words(large, 0)) == "no_unwind_info");
+  w.call_by_pointer(kOtherCaller);
+  CHECK(end_of(w.walk_words(stack_of({0, at(kOtherCaller), at(kElsewhere)}), 0)) ==
+        "no_unwind_info");
+}
+
+TEST_CASE("the only call above a frame pointer of 0 is the caller's, if it was by a pointer") {
+  constexpr uint64_t kInFirst = 0x5310;  // as in musl's __clone, without rows
+  NoReturn w;
+  w.code.put(kInFirst - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xf4});  // nops; hlt
+  w.call_by_pointer(kInFirst);
+  const Walk walk = w.walk_words(stack_of({at(kInFirst), at(kFunction), 0}), 0);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{kLeafOfNoReturn, kInFunction, kInFirst});
+}
+
+TEST_CASE("what a search found, or would find, is not remembered by a thread's memory") {
+  NoReturn w;
+  w.put_direct_call(kRootCaller, kFunction);
+  w.put_direct_call(kElsewhere, 0x3000);
+  // In vain, on another stack: so the next ones are not searched.
+  for (int i = 0; i < 4; ++i) w.walk_words(stack_of({0}));
+  // The frame pointer leads past the caller.
+  std::vector<uint64_t> words = stack_of({at(kRootCaller), 0, at(kElsewhere)});
+  const FakeStack stack(0x7000, words);
+  const Registers leaf = registers_at(at(kLeafOfNoReturn), 0x7000, 0x7000 + 4 * 8);
+  WalkMemory memory;
+  size_t right = 0;
+  for (int i = 0; i < 40; ++i) {
+    const Walk walk = w.unwinder.walk(leaf, stack, w.modules, &memory);
+    right += pcs(walk) == Pcs{kLeafOfNoReturn, kInFunction, kRootCaller} ? 1 : 0;
+  }
+  CHECK(right >= 20);  // from the next search on
+}
+
 // As where libgcc is about to land: the frame pointer is the landing pad's already.
 TEST_CASE("a row that goes by a lost frame pointer gives way to where its function begins") {
   NoReturn w;

@@ -26,9 +26,9 @@ namespace sentry_prof::recorder {
 
 namespace {
 
-// The sampler holds back events that the kernel may still be writing; only what is older than this
-// is sure to have been handed on.
-constexpr uint64_t kSettled_ns = 10'000'000;
+// Only what is older than this is sure to have been handed on: what the sampler holds back, and as
+// much again where a hypervisor stops the CPU that is writing a record.
+constexpr uint64_t kSettled_ns = 5 * sampling::kPublishSlack_ns;
 // A sample is handed on within kPollInterval_ns and what the merge holds back. Much later the stack
 // that it saw is gone, and each attempt a waste.
 constexpr uint64_t kLatestLiveRead_ns = 500'000'000;

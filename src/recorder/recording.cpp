@@ -2,7 +2,7 @@
 
 #include "base/time_units.h"
 #include "os/clock.h"
-#include "recorder/mapping_facts.h"
+#include "recorder/mapping_of_event.h"
 #include "recorder/register_mapping.h"
 #include "sentry_prof/limits.h"
 
@@ -115,7 +115,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   }
   const target::Process& process = processes_.process(sample.pid);
   if (rereads_.may_be_stale(sample.pid, process.modules_known_at_ns, time_ns)) {
-    reread_maps(sample.pid, time_ns);
+    reread_maps(sample, time_ns);
   }
   const unwind::ModuleMap& modules = process.modules;
   SampleWalk walked = walk(time_ns, sample, modules);
@@ -124,7 +124,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
     return;
   }
   execs_.erase(sample.pid);
-  if (ends_for_want_of_image(walked.walk) && reread_maps(sample.pid, time_ns)) {
+  if (ends_for_want_of_image(walked.walk) && reread_maps(sample, time_ns)) {
     walked = walk(time_ns, sample, modules);
   }
   for (int copies = 0; copies < kMaxCopiesASample && !process.possible_code.modules().empty() &&
@@ -239,16 +239,27 @@ bool Recording::find_copied_code(const target::Process& process, const unwind::W
   return false;
 }
 
-bool Recording::reread_maps(uint32_t pid, uint64_t time_ns) {
+// False if they are not read, or tell of another program than the sample's: an exec that happened
+// since is still to come out of the ring.
+bool Recording::reread_maps(const sampling::SampleEvent& sample, uint64_t time_ns) {
   if (!options_.reread_process) return false;
   // /proc tells of now; for a sample that waited long in the ring it would be a guess.
   const uint64_t now_ns = options_.now_ns ? options_.now_ns() : os::monotonic_ns();
   if (now_ns > time_ns && now_ns - time_ns > kFreshSample_ns) return false;
-  if (!rereads_.begin(pid, time_ns)) return false;
-  const auto snapshot = options_.reread_process(pid);
-  if (!snapshot) return false;
+  if (!rereads_.begin(sample.pid, time_ns)) return false;
+  const auto snapshot = options_.reread_process(sample.pid);
+  if (!snapshot || !has_code_of(*snapshot, sample)) return false;
   processes_.on_snapshot(*snapshot);
   return true;
+}
+
+bool Recording::has_code_of(const target::ProcessSnapshot& snapshot,
+                            const sampling::SampleEvent& sample) const {
+  const uint64_t pc = to_registers(sample.registers, dwarf_numbers_)
+                          .get(unwind::arch_registers(native_arch()).program_counter);
+  return std::ranges::any_of(snapshot.mappings, [pc](const target::MappingFacts& mapping) {
+    return pc - mapping.begin.value < mapping.size_bytes;
+  });
 }
 
 void Recording::collect_frames(const unwind::Walk& walk, uint32_t pid,

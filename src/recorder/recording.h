@@ -112,7 +112,9 @@ class Recording final : public sampling::EventSink {
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk) const;
   bool ends_for_want_of_image(const unwind::Walk& walk) const;
   bool find_copied_code(const target::Process& process, const unwind::Walk& walk, uint64_t time_ns);
-  bool reread_maps(uint32_t pid, uint64_t time_ns);
+  bool reread_maps(const sampling::SampleEvent& sample, uint64_t time_ns);
+  bool has_code_of(const target::ProcessSnapshot& snapshot,
+                   const sampling::SampleEvent& sample) const;
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
   profile::FrameKey key_of(const unwind::WalkedFrame& frame, uint32_t pid,
                            const unwind::ModuleMap& modules);

@@ -7,6 +7,7 @@ namespace sentry_prof::sampling {
 void DuplicateFilter::add_late_event(uint32_t tid, uint32_t cpu, uint64_t identifier) {
   late_events_[identifier] = {.order = late_events_.size()};
   remember_source(tid, cpu, identifier);
+  late_tids_.insert(tid);
 }
 
 void DuplicateFilter::remember_source(uint32_t tid, uint32_t cpu, uint64_t identifier) {
@@ -42,7 +43,12 @@ DuplicateFilter::Verdict DuplicateFilter::judge(uint32_t tid, uint32_t cpu, uint
   return {.superfluous_event = other};
 }
 
+void DuplicateFilter::note_birth(uint32_t tid) {
+  if (late_tids_.erase(tid) == 0) forget_thread(tid);
+}
+
 void DuplicateFilter::forget_thread(uint32_t tid) {
+  late_tids_.erase(tid);
   const auto cpus = cpus_by_tid_.find(tid);
   if (cpus == cpus_by_tid_.end()) return;
   for (uint32_t cpu : cpus->second) source_by_thread_.erase(key_of(tid, cpu));

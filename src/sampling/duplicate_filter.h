@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace sentry_prof::sampling {
@@ -26,6 +27,9 @@ class DuplicateFilter {
   Verdict judge(uint32_t tid, uint32_t cpu, uint64_t identifier);
   // The tid may be given to another thread from now on.
   void forget_thread(uint32_t tid);
+  // A thread was born: who had the tid before has ended, even if no record told (an exec by another
+  // thread than the main one, or a lost record).
+  void note_birth(uint32_t tid);
 
  private:
   struct LateEvent {
@@ -40,6 +44,7 @@ class DuplicateFilter {
   // The late event from which (tid, cpu) is sampled: its own, or that of a parent opened late.
   std::unordered_map<uint64_t, uint64_t> source_by_thread_;
   std::unordered_map<uint32_t, std::vector<uint32_t>> cpus_by_tid_;
+  std::unordered_set<uint32_t> late_tids_;  // whose own birth may still be in a ring
 };
 
 }  // namespace sentry_prof::sampling

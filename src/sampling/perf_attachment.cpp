@@ -214,21 +214,30 @@ Error PerfAttachment::explain(int error_number, std::span<const pid_t> pids) con
                       threads_seen_, rings_.size(), needed, files_.limit(), needed)};
 }
 
+int PerfAttachment::open_before_exec(pid_t child, EventLayout layout) {
+  events_.emplace(rings_, files_.events());
+  ThreadAttrs attrs = thread_attrs(layout);
+  attrs.sampling.disabled = 1;
+  attrs.sampling.enable_on_exec = 1;
+  const int error_number = events_->open_thread(child, attrs, {});
+  if (error_number != 0) events_.reset();
+  return error_number;
+}
+
 Result<void> PerfAttachment::attach_before_exec(pid_t child) {
   const TargetThread first{child, child};
   if (auto prepared = prepare(true, std::span(&first, 1)); !prepared) return prepared;
   threads_seen_ = 1;
   raise_file_limit();
-  events_.emplace(rings_, files_.events());
-  ThreadAttrs attrs = thread_attrs(EventLayout::TwoEvents);
-  attrs.sampling.disabled = 1;
-  attrs.sampling.enable_on_exec = 1;
-  const int error_number = events_->open_thread(child, attrs, {});
+  int error_number = EMFILE;
+  for (const EventLayout layout : {EventLayout::TwoEvents, EventLayout::OneEvent}) {
+    if (error_number != EMFILE || events_needed(layout) > files_.events()) continue;
+    error_number = open_before_exec(child, layout);
+  }
   if (error_number == 0) {
     setup_.threads_attached = 1;
     return {};
   }
-  events_.reset();
   if (error_number == ESRCH) {
     return fail(ErrorCode::Gone, "the command was ended before it could start");
   }

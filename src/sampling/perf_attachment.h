@@ -50,6 +50,8 @@ class PerfAttachment {
   // 0, or the errno of what failed; then nothing is attached.
   int attach_all(std::span<const pid_t> pids, std::span<const TargetThread> first_threads,
                  EventLayout layout, DuplicateFilter& duplicates);
+  // 0 or an errno, of the thread of a child before its exec; then nothing is attached.
+  int open_before_exec(pid_t child, EventLayout layout);
   int open_new_threads(std::span<const TargetThread> threads, const ThreadAttrs& attrs,
                        DuplicateFilter* duplicates, std::unordered_set<pid_t>& known);
   Error explain(int error_number, std::span<const pid_t> pids) const;

@@ -16,10 +16,6 @@
 namespace sentry_prof::sampling {
 namespace {
 
-// The kernel stamps a sample, then copies up to 64 KiB of stack, then publishes it. Only records
-// older than this are surely all there. Where the hypervisor steps in between it may take longer;
-// RingMerge then keeps the order.
-constexpr uint64_t kPublishSlackNs = 2'000'000;
 // Space is given back to the kernel in steps of this during a drain, not only at its end.
 constexpr uint64_t kRelease_bytes = 256 * 1024;
 
@@ -98,7 +94,7 @@ void PerfSampler::begin_reading(std::span<const pid_t> pids) {
 void PerfSampler::drain(EventSink& sink, bool is_final) {
   // The time before the heads: what is older than it is then before the heads.
   const uint64_t limit_ns =
-      is_final ? std::numeric_limits<uint64_t>::max() : os::monotonic_ns() - kPublishSlackNs;
+      is_final ? std::numeric_limits<uint64_t>::max() : os::monotonic_ns() - kPublishSlack_ns;
   if (!is_final) ++counter_.stats().wakeups;
   std::span<PerfRing> rings = attachment_.rings();
   for (size_t i = 0; i < readers_.size(); ++i) {
@@ -119,6 +115,8 @@ void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
   decoded.event.time_ns = time_ns;
   if (const auto* exited = std::get_if<ExitEvent>(&decoded.event.body)) {
     duplicates_.forget_thread(exited->tid);
+  } else if (const auto* born = std::get_if<ForkEvent>(&decoded.event.body)) {
+    duplicates_.note_birth(born->tid);
   }
   const RecordFate fate = fate_of(decoded);
   counter_.count(read_record_header(record), decoded);

@@ -66,6 +66,11 @@ struct SamplerStats {
   uint64_t wakeups = 0;  // calls of drain() that were not final
 };
 
+// The kernel stamps a sample, then copies up to 64 KiB of stack, then publishes it. Only records
+// older than this are surely all there. Where the hypervisor steps in between it may take longer;
+// RingMerge then keeps the order.
+inline constexpr uint64_t kPublishSlack_ns = 2'000'000;
+
 // One recording's source of events. Single-threaded. Construction opens nothing.
 class Sampler {
  public:
@@ -80,7 +85,8 @@ class Sampler {
 
   // File descriptors to poll for POLLIN: readable when a ring is filling up.
   virtual std::span<const int> poll_fds() const = 0;
-  // Hands on, in time order, all events older than the moment of the call. `is_final`: everything.
+  // Hands on, in time order, all events that are kPublishSlack_ns older than the moment of the
+  // call, but for some that the kernel published late. `is_final`: everything.
   virtual void drain(EventSink& sink, bool is_final) = 0;
   // No more samples from here on; what is in the rings can still be drained.
   virtual void stop() = 0;

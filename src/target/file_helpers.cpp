@@ -68,7 +68,11 @@ std::optional<FileHelpers::Replied> FileHelpers::ask_any(FileRequest request) {
   }
   place.helper = answered->helper;
   auto reply = reply_in(answered->answer);
-  if (!reply) return std::nullopt;
+  if (!reply) {
+    ++given_up_;
+    if (may_keep_file) owe({place});
+    return std::nullopt;
+  }
   return Replied{std::move(*reply), std::move(answered->answer.fd), place};
 }
 

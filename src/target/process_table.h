@@ -35,7 +35,8 @@ struct ThreadState {
   std::string name;         // comm
 };
 
-// What was read from /proc when the session attached to a running process.
+// What was read of a running process from /proc: when the session attached to it, or again since
+// then where records were lost.
 struct ProcessSnapshot {
   uint32_t pid = 0;
   std::string name;

@@ -24,7 +24,9 @@ RuleCache::RuleCache(size_t size_bytes) {
 void RuleCache::insert(uint64_t key, CompactRule rule) {
   if (set_count_ == 0 || key == kNoKey) return;
   Set& set = set_of(key);
-  for (size_t i = set.size() - 1; i > 0; --i) set[i] = set[i - 1];
+  size_t place = 0;  // of the key, if it is there, else of the one that falls out
+  while (place + 1 < set.size() && set[place].key != key) ++place;
+  for (size_t i = place; i > 0; --i) set[i] = set[i - 1];
   set[0] = {key, rule};
 }
 

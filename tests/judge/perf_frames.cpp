@@ -5,7 +5,7 @@
 // addresses.
 #include "formats/perf_data.h"
 #include "os/file.h"
-#include "recorder/mapping_facts.h"
+#include "recorder/mapping_of_event.h"
 #include "recorder/register_mapping.h"
 #include "target/local_opener.h"
 #include "target/process_table.h"

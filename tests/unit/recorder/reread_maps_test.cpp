@@ -78,6 +78,24 @@ TEST_CASE("A library in another one's place whose record was lost has its own na
   CHECK(leaf_library(profile, 2) == "/lib/after.so");
 }
 
+TEST_CASE("Maps of the program behind an exec that is still in the ring are not the sample's") {
+  RecordingFixture run;
+  map_library(run, kSnapshotAt_ns, "/lib/before.so");
+  run.reread = [](uint32_t pid) {
+    target::ProcessSnapshot snapshot;
+    snapshot.pid = pid;
+    snapshot.taken_at_ns = kSnapshotAt_ns + 50;
+    snapshot.mappings = {library(pid, "/bin/next")};
+    snapshot.mappings[0].begin.value += 0x1000'0000;
+    return snapshot;
+  };
+  run.recording->on_event({kSnapshotAt_ns + 20, LostEvent{1}});
+  for (const uint64_t ns : {30, 31}) run.sample(kSnapshotAt_ns + ns, kLibrary + 8);
+  CHECK(run.rereads == 1);
+  run.finish(3 * kNsPerSecond);
+  CHECK(leaf_library(run.sink.profiles.at(0), 0) == "/lib/before.so");
+}
+
 TEST_CASE("While records get lost again and again maps are read once a second") {
   RecordingFixture run;
   run.reread = [&run](uint32_t pid) {

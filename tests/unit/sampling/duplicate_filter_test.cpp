@@ -103,3 +103,19 @@ TEST_CASE("a thread number that is given away again is no evidence") {
   CHECK(is_kept(filter, kLateThread, 0, kParentEvent));
   CHECK(is_kept(filter, kChild, 0, kLateEvent));
 }
+
+TEST_CASE("a thread that is born with a number whose end no record told is not the one before") {
+  DuplicateFilter filter = filter_with_late_thread();
+  CHECK(is_kept(filter, kChild, 0, kLateEvent));
+  filter.note_birth(kChild);
+  CHECK(is_kept(filter, kChild, 0, kParentEvent));
+  CHECK(is_kept(filter, kLateThread, 0, kLateEvent));
+}
+
+TEST_CASE("a late thread's own birth, told when it is sampled already, forgets nothing") {
+  DuplicateFilter filter = filter_with_late_thread();
+  filter.note_birth(kLateThread);
+  CHECK(filter.judge(kLateThread, 0, kParentEvent).superfluous_event == kLateEvent);
+  filter.note_birth(kLateThread);  // another thread's
+  CHECK(is_kept(filter, kLateThread, 0, kParentEvent));
+}

@@ -60,6 +60,14 @@ TEST_CASE("RuleCache of one set drops the least recently used of four") {
   }
 }
 
+TEST_CASE("RuleCache puts another rule of a key in the place of the one that is there") {
+  RuleCache cache(64);  // one set
+  for (uint64_t key = 1; key <= 4; ++key) cache.insert(key, rule(static_cast<int16_t>(key)));
+  cache.insert(2, rule(9));
+  CHECK(*cache.find(2) == rule(9));
+  for (const uint64_t key : {1, 3, 4}) CHECK(cache.find(key) != nullptr);  // nothing fell out
+}
+
 TEST_CASE("RuleCache spreads what differs in the image or in how exact it is only") {
   RuleCache cache(kDefaultRuleCache_bytes);
   std::vector<uint64_t> keys;

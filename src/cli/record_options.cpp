@@ -86,8 +86,9 @@ void add_stack_bytes_option(CLI::App& record, RecordOptions& options) {
 void add_sampling_options(CLI::App& record, RecordOptions& options) {
   record
       .add_option("-F,--frequency", options.frequency_hz,
-                  "Samples per second of CPU time, 1 to 10000 (default 101)")
-      ->transform(in_range(1u, 10000u))
+                  fmt::format("Samples per second of CPU time, 1 to {} (default 101)",
+                              sampling::kMaxFrequency_hz))
+      ->transform(in_range(1u, sampling::kMaxFrequency_hz))
       ->type_name("HZ");
   record
       .add_option("-d,--duration", options.duration_s,

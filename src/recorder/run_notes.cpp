@@ -4,9 +4,13 @@
 #include "base/path.h"
 #include "os/privileges.h"
 
+#include <algorithm>
 #include <charconv>
+#include <optional>
+#include <system_error>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace sentry_prof::recorder {
 
@@ -54,16 +58,22 @@ bool threads_explain(const RunFigures& figures, double missing) {
   return missing <= periods;
 }
 
+// What to do for more samples of a thread.
+std::string more_samples(const RunFigures& figures) {
+  if (figures.is_converted) return "Record with a higher frequency (perf record -F)";
+  if (figures.requested_hz < sampling::kMaxFrequency_hz) return "Raise --frequency";
+  return fmt::format("There is no higher --frequency than {} Hz", sampling::kMaxFrequency_hz);
+}
+
 std::string why_unseen(const RunFigures& figures) {
   if (!threads_explain(figures, samples_expected(figures) - samples_taken(figures))) {
     return "Probably the kernel's timer came late, as it does in a virtual machine whose host is "
            "busy";
   }
   return fmt::format(
-      "A thread gets its first sample after {:.3g} ms on a CPU, those that end earlier get none, "
-      "and what starts many of them gets few (unless it was launched, on Linux 6.13 and newer). "
-      "Raise --frequency",
-      1e3 / figures.requested_hz);
+      "A thread gets its first sample after {:.3g} ms on a CPU: those that used less, whether they "
+      "have ended or not, got none. {}, or record longer",
+      1e3 / figures.requested_hz, more_samples(figures));
 }
 
 std::string shortfall(const RunFigures& figures) {
@@ -82,9 +92,7 @@ std::string single_samples(const RunFigures& figures) {
   if (figures.chunks_written > 0 || figures.chunks_too_small == 0 || is_lost_otherwise) return "";
   const std::string what =
       "nothing was written: no thread has two samples in one chunk, and Sentry takes no fewer. ";
-  return what + (figures.is_converted ? "Record with a higher frequency (perf record -F), or make "
-                                        "longer chunks (--chunk-seconds)"
-                                      : "Raise --frequency, or record longer chunks");
+  return what + more_samples(figures) + ", or make longer chunks (--chunk-seconds)";
 }
 
 // By a program that takes itself from every profiler (perf_event_exec(), begin_new_exec() in the
@@ -96,8 +104,8 @@ std::string cpu_time_unseen(const RunFigures& figures) {
   return fmt::format(
       "of {:.2f} s of CPU time that the command used only {:.2f} s were in the recorder's sight: "
       "the kernel takes its events from a program that becomes setuid, or that its user may not "
-      "read, when it is executed. Record as root, or attach to it then (-p)",
-      used_ns / 1e9, seen_ns / 1e9);
+      "read, when it is executed. {}ttach to it when it runs (-p)",
+      used_ns / 1e9, seen_ns / 1e9, ::geteuid() == 0 ? "A" : "Record as root, or a");
 }
 
 std::string nothing_written(const RunFigures& figures) {
@@ -161,10 +169,8 @@ std::string dropped_by_sentry(const RunFigures& figures) {
   const auto samples = static_cast<double>(figures.samples_of_short_threads);
   if (samples <= kWorthTelling * static_cast<double>(figures.samples_written)) return "";
   return fmt::format(
-      "{} of the {} samples are the only one of their thread in their file: Sentry drops these. "
-      "Threads so short are sampled more often with a higher {}",
-      figures.samples_of_short_threads, figures.samples_written,
-      figures.is_converted ? "frequency (perf record -F)" : "--frequency");
+      "{} of the {} samples are the only one of their thread in their file: Sentry drops these. {}",
+      figures.samples_of_short_threads, figures.samples_written, more_samples(figures));
 }
 
 std::string clock_set(const RunFigures& figures) {
@@ -191,29 +197,36 @@ std::string nameless_jit_code(const RunFigures& figures) {
          "DOTNET_PerfMapEnabled=1, jcmd PID Compiler.perfmap, erl +JPperf true";
 }
 
-// CPython 3.12 and later tell perf of their functions if they are told to.
-bool can_name_its_functions(std::string_view code_file) {
+// The second number of CPython's version; none if the file has another name.
+std::optional<unsigned> python3_version(std::string_view code_file) {
   constexpr std::string_view kName = "python3.";
   const std::string_view file = base_name(code_file);
   const size_t begin = file.find(kName);
-  if (begin == file.npos) return false;
+  if (begin == file.npos) return std::nullopt;
   const std::string_view digits = file.substr(begin + kName.size());
   unsigned minor = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), minor);
-  return minor >= 12;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), minor);
+  return error == std::errc() ? std::optional(minor) : std::nullopt;
 }
 
+// CPython 3.12 and later tell perf of their functions if they are told to.
 std::string nameless_python(const RunFigures& figures) {
+  constexpr unsigned kFirstThatTells = 12;
   uint64_t samples = 0;
+  unsigned version = 0;
   for (const HotFunction& leaf : figures.hottest) {
-    const bool is_loop = leaf.function == "_PyEval_EvalFrameDefault";
-    if (is_loop && can_name_its_functions(leaf.code_file)) samples += leaf.samples;
+    const auto of_leaf = python3_version(leaf.code_file);
+    if (leaf.function != "_PyEval_EvalFrameDefault" || !of_leaf) continue;
+    samples += leaf.samples;
+    version = std::max(version, *of_leaf);
   }
   const bool is_much =
       static_cast<double>(samples) > kWorthTelling * static_cast<double>(figures.sample.samples);
   if (!figures.looks_for_jit_maps || !is_much || figures.jit.frames_named > 0) return "";
-  return "functions of Python scripts have no names here: python3 -X perf, or PYTHONPERFSUPPORT=1 "
-         "in its environment, tells them";
+  return std::string("functions of Python scripts have no names here: ") +
+         (version >= kFirstThatTells
+              ? "python3 -X perf, or PYTHONPERFSUPPORT=1 in its environment, tells them"
+              : "that takes Python 3.12 or newer, and its option -X perf");
 }
 
 std::string code_not_read(const RunFigures& figures) {

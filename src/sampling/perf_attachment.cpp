@@ -1,5 +1,6 @@
 #include "sampling/perf_attachment.h"
 
+#include "base/counted.h"
 #include "os/file.h"
 #include "os/limits.h"
 #include "os/process.h"
@@ -208,10 +209,11 @@ Error PerfAttachment::explain(int error_number, std::span<const pid_t> pids) con
   if (error_number != EMFILE) return explain_target_failure(error_number, refused_pid_);
   const uint64_t needed = files_.limit_for(events_needed(EventLayout::OneEvent));
   return {ErrorCode::LimitExceeded,
-          fmt::format("too many threads for the limit of open files: {} threads on {} CPUs take a "
+          fmt::format("too many threads for the limit of open files: {} on {} take a "
                       "limit of {}, and it is {}. Raise the hard limit (ulimit -n {} as root, "
                       "LimitNOFILE= of a service)",
-                      threads_seen_, rings_.size(), needed, files_.limit(), needed)};
+                      counted(threads_seen_, "thread"), counted(rings_.size(), "CPU"), needed,
+                      files_.limit(), needed)};
 }
 
 int PerfAttachment::open_before_exec(pid_t child, EventLayout layout) {

@@ -20,6 +20,10 @@ enum class ClockEvent : uint8_t { CpuClock, Cycles };
 // more of them (up to /proc/sys/kernel/perf_event_max_stack), the kernel copies as much less.
 inline constexpr uint32_t kMaxStack_bytes = 65024;
 
+// Above it the kernel's timer interrupts take more time than the program (its own default limit,
+// kernel.perf_event_max_sample_rate, is ten times as high, and is lowered where they do).
+inline constexpr uint32_t kMaxFrequency_hz = 10'000;
+
 struct SamplerOptions {
   uint32_t frequency_hz = 101;
   ClockEvent event = ClockEvent::CpuClock;

@@ -82,7 +82,9 @@ TEST_CASE("Python that could name its functions is told how") {
   }
   python("/usr/bin/python3.12", 5);
   CHECK(notes_of(figures).empty());
-  for (const char* file : {"/usr/bin/python3.11", "/usr/bin/python3", "/opt/python3.", "/bin/x"}) {
+  python("/usr/lib/libpython3.11.so.1.0", 50);
+  CHECK(says(only_note_of(figures), "takes Python 3.12 or newer"));
+  for (const char* file : {"/usr/bin/python3", "/opt/python3.", "/bin/x"}) {
     python(file, 50);
     CHECK(notes_of(figures).empty());
   }
@@ -132,7 +134,7 @@ TEST_CASE("Where no thread has two samples, nothing is written, and a note says 
   RunFigures figures = well_sampled(1);
   figures.chunks_too_small = 1;
   CHECK(says(only_note_of(figures), "no thread has two samples"));
-  CHECK(says(only_note_of(figures), "Raise --frequency, or record longer chunks"));
+  CHECK(says(only_note_of(figures), "Raise --frequency, or make longer chunks"));
   figures.is_converted = true;
   CHECK(says(only_note_of(figures), "no thread has two samples"));
   CHECK(says(only_note_of(figures), "perf record -F"));
@@ -157,7 +159,10 @@ TEST_CASE("Samples that Sentry drops, since their threads have no other, are tol
   CHECK(notes_of(figures).empty());
   figures.samples_of_short_threads = 6;
   CHECK(says(only_note_of(figures), "6 of the 100 samples are the only one of their thread"));
-  CHECK(says(only_note_of(figures), "higher --frequency"));
+  CHECK(says(only_note_of(figures), "Raise --frequency"));
+  figures.setup.event_name = "cycles";  // which promises no number of samples
+  figures.requested_hz = 10'000;
+  CHECK(says(only_note_of(figures), "no higher --frequency than 10000 Hz"));
   figures.is_converted = true;
   CHECK(says(only_note_of(figures), "higher frequency (perf record -F)"));
 }
@@ -175,7 +180,7 @@ TEST_CASE("Short threads that were not seen are told, with the share that was") 
   const std::string note = only_note_of(figures);
   CHECK(says(note, "only 12 % of the 1.00 s of CPU time"));
   CHECK(says(note, "after 10 ms on a CPU"));
-  CHECK(says(note, "Raise --frequency"));
+  CHECK(says(note, "Raise --frequency, or record longer"));
 }
 
 TEST_CASE("Of a few milliseconds no share is told, however many samples they should have had") {

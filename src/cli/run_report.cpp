@@ -33,6 +33,14 @@ std::string note_of_replaced(const std::vector<std::string>& replacing) {
                            replacing.size(), first);
 }
 
+// Each was told when it happened, but for those at the end.
+std::string what_was_not_written(const recorder::RunFigures& figures) {
+  const std::string& first = figures.write_errors.front();
+  if (figures.chunks_not_written < 2) return first;
+  return fmt::format("{} chunks were not written. The first error: {}", figures.chunks_not_written,
+                     first);
+}
+
 }  // namespace
 
 bool report(const ProfileOptions& options, const recorder::RunFigures& figures,
@@ -46,7 +54,7 @@ bool report(const ProfileOptions& options, const recorder::RunFigures& figures,
   } else if (figures.chunks_written == 0 && figures.write_errors.empty()) {
     complain(recorder::why_nothing_was_written(figures));
   }
-  for (const std::string& error : figures.write_errors) complain(error);
+  if (!figures.write_errors.empty()) complain(what_was_not_written(figures));
   for (const auto& [chunks, what] : {std::pair(half_written.not_in_files, "uploaded only"),
                                      {half_written.not_uploaded, "written to files only"}}) {
     if (chunks == 0) continue;

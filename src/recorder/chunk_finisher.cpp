@@ -161,6 +161,7 @@ bool ChunkFinisher::write(const Profile& profile, uint64_t samples) {
 }
 
 void ChunkFinisher::note_error(const std::string& message) {
+  ++figures_.chunks_not_written;
   auto& errors = figures_.write_errors;
   if (!errors.empty() && errors.back() == message) return;
   if (errors.size() == kMaxWriteErrors) return;

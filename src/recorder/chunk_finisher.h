@@ -35,6 +35,7 @@ struct FinishedFigures {
   uint64_t samples_of_short_threads = 0;  // of these
   uint64_t idle_markers_written = 0;
   uint32_t chunks_written = 0;
+  uint32_t chunks_not_written = 0;
   uint32_t chunks_too_small = 0;
   uint64_t samples_too_small = 0;
   uint64_t samples_not_written = 0;

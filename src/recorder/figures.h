@@ -117,6 +117,7 @@ struct RunFigures {
   uint64_t idle_markers_written = 0;
   uint32_t chunks_written = 0;
   uint32_t chunks_too_small = 0;
+  uint32_t chunks_not_written = 0;
   std::vector<std::string> write_errors;
   std::vector<std::string> image_problems;
   std::vector<HotFunction> hottest;  // most samples first

@@ -19,6 +19,7 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
   figures.samples_of_short_threads = finished.samples_of_short_threads;
   figures.idle_markers_written = finished.idle_markers_written;
   figures.chunks_written = finished.chunks_written;
+  figures.chunks_not_written = finished.chunks_not_written;
   figures.chunks_too_small = finished.chunks_too_small;
   figures.write_errors = std::move(finished.write_errors);
   figures.hottest = std::move(finished.hottest);

@@ -99,8 +99,8 @@ bool is_answer_without_bounds(const CurlFacts& facts) {
 HttpFailure time_out(const CurlFacts& facts) {
   if (!facts.was_connected) {
     return {HttpFailureKind::Unreachable,
-            fmt::format("no connection{} within {} s.", through_proxy(facts),
-                        facts.connect_time_out_s)};
+            fmt::format("no connection{} within {} s (of https with its handshake).",
+                        through_proxy(facts), facts.connect_time_out_s)};
   }
   return {HttpFailureKind::TimedOut, fmt::format("too slow or silent ({}).", facts.text)};
 }

@@ -156,6 +156,14 @@ std::string rate_limited(const Outcome& outcome, const std::string& host) {
                      when);
 }
 
+std::string no_answer(const Outcome& outcome, const std::string& host) {
+  if (!outcome.was_connected) {
+    return fmt::format("{} could not be reached{}: {}", host, after_tries(outcome), outcome.detail);
+  }
+  return fmt::format("{} did not answer as it should{}: {} It may have taken it all the same.",
+                     host, after_tries(outcome), outcome.detail);
+}
+
 }  // namespace
 
 Outcome outcome_of(const HttpReply& reply) {
@@ -236,8 +244,7 @@ std::string sentence(const Outcome& outcome, const std::string& host) {
       return fmt::format("{} failed{} ({}). Try again later.", host, after_tries(outcome),
                          status_text(outcome));
     case OutcomeKind::NetworkFailed:
-      return fmt::format("{} could not be reached{}: {}", host, after_tries(outcome),
-                         outcome.detail);
+      return no_answer(outcome, host);
     case OutcomeKind::TlsFailed:
       return fmt::format("no secure connection to {}: {}", host, outcome.detail);
     case OutcomeKind::Misconfigured:

@@ -47,7 +47,7 @@ TEST_CASE("Every outcome has its exit code and its sentence", "[upload]") {
       {"[413]", 4, "too large"},
       {"[429]", 5, "wants no more of this"},
       {"[500]", 6, "failed (HTTP 500"},
-      {R"([{"do": "close"}])", 6, "could not be reached"},
+      {R"([{"do": "close"}])", 6, "did not answer as it should"},
       {R"([{"do": "garbage"}])", 6, "127.0.0.1"},
   };
   for (const Case& one : cases) {

@@ -161,6 +161,8 @@ TEST_CASE("Sentences say who, what and the next step", "[outcome]") {
   failed.tries = 6;
   CHECK(sentence(failed, "h") == "h failed after 6 tries (HTTP 503: overloaded). Try again later.");
   CHECK(sentence(of_failure(HttpFailureKind::Unreachable), "h") == "h could not be reached: why");
+  CHECK(sentence(of_failure(HttpFailureKind::TimedOut), "h") ==
+        "h did not answer as it should: why It may have taken it all the same.");
   CHECK(sentence(of_failure(HttpFailureKind::TlsExpired), "h") == "no secure connection to h: why");
 }
 

@@ -107,7 +107,9 @@ Result<ProfileInput> read_plain(os::InputFile& file, std::string_view head, bool
 }
 
 tl::unexpected<Error> fail_of(const os::InputFile& file, const Error& error) {
-  return fail(error.code, file.name() + ": " + error.message);
+  const bool is_other_settings = error.code == ErrorCode::Unsupported;  // zstd --long, xz -9
+  return fail(error.code, file.name() + ": " + error.message +
+                              (is_other_settings ? ": expand it by hand" : ""));
 }
 
 Result<ProfileInput> read_compressed(os::InputFile& file, std::string_view head,

@@ -35,8 +35,8 @@ void add_sending_options(CLI::App& app, SendingOptions& options) {
 void add_upload_options(CLI::App& upload, UploadCommandOptions& options) {
   upload
       .add_option("FILE", options.files,
-                  "V1 profiles, V2 chunks and envelopes, also as .gz or .zst; '-' is standard "
-                  "input")
+                  "V1 profiles, V2 chunks and envelopes, also as .gz, .zst or .xz; '-' is "
+                  "standard input")
       ->type_name(" ");
   add_sending_options(upload, options.sending);
   upload.add_flag("--dry-run", options.is_dry_run,

@@ -9,8 +9,8 @@ namespace sentry_prof::cli {
 void add_validate_options(CLI::App& validate, ValidateCommandOptions& options) {
   validate
       .add_option("FILE", options.files,
-                  "V1 profiles, V2 chunks and envelopes, also as .gz or .zst; '-' is standard "
-                  "input")
+                  "V1 profiles, V2 chunks and envelopes, also as .gz, .zst or .xz; '-' is "
+                  "standard input")
       ->type_name(" ");
   add_choice<Against>(
       validate, "--against", options.against,

@@ -12,6 +12,8 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view kGzip = "\x1f\x8b"sv;
 constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd"sv;
+constexpr std::string_view kXz =
+    "\xfd\x37\x7a\x58"sv;  // of six bytes (The .xz File Format, 2.1.1.1)
 // 0x184D2A50 to 0x184D2A5F, little endian: a frame to be skipped, which pzstd writes first (RFC
 // 8878, 3.1.2).
 constexpr std::string_view kSkippableTail = "\x2a\x4d\x18"sv;
@@ -26,6 +28,7 @@ bool begins_skippable_frame(std::string_view head) {
 Compression detect_compression(std::string_view head) {
   if (head.starts_with(kGzip)) return Compression::Gzip;
   if (head.starts_with(kZstd) || begins_skippable_frame(head)) return Compression::Zstd;
+  if (head.starts_with(kXz)) return Compression::Xz;
   return Compression::None;
 }
 

@@ -19,8 +19,8 @@ enum class Compression { None, Gzip, Zstd, Zlib, Xz };
 // So many bytes at the beginning tell the compression.
 inline constexpr size_t kMagic_bytes = 4;
 
-// None, Gzip or Zstd, by the magic number at the beginning, never by a name. JSON begins with none
-// of them. The others are what ELF files have inside, where a header tells.
+// None, Gzip, Zstd or Xz, by the magic number at the beginning, never by a name. JSON begins with
+// none of them. zlib is what ELF files have inside, where a header tells.
 Compression detect_compression(std::string_view head);
 
 // Takes a piece of expanded bytes; false: no more of them.

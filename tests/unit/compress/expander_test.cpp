@@ -80,6 +80,7 @@ TEST_CASE("The compression is told by the first bytes") {
   CHECK(detect_compression(gzipped("a")) == Compression::Gzip);
   CHECK(detect_compression(zstd_compressed("a")) == Compression::Zstd);
   CHECK(detect_compression("\x5f\x2a\x4d\x18rest") == Compression::Zstd);  // a skippable frame
+  CHECK(detect_compression("\xfd\x37zXZrest") == Compression::Xz);
   CHECK(detect_compression("{\"version\":\"2\"}") == Compression::None);
   CHECK(detect_compression("") == Compression::None);
   CHECK(detect_compression("\x1f") == Compression::None);

@@ -88,7 +88,7 @@ Result<Found> find(const std::string& dsn, const std::string& dsn_file) {
   return fail(ErrorCode::NotFound,
               fmt::format("no DSN: give --dsn, --dsn-file or SENTRY_DSN (the project's settings, "
                           "\"Client Keys (DSN)\", show it), or put it into [auth] of "
-                          ".sentryclirc{}",
+                          ".sentryclirc, or into the command's own section of --config{}",
                           hint));
 }
 

@@ -159,6 +159,18 @@ std::vector<std::string> with_empty_values_apart(const CLI::App& app,
   return result;
 }
 
+// CLI11's "--pid: 1 required PID missing" and "Could not convert: --upload = maybe"; what our
+// validators say is in our words.
+std::string in_our_words(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  constexpr std::string_view kNotConverted = "Could not convert: ";
+  if (text.starts_with(kNotConverted)) {
+    return text.substr(kNotConverted.size()) + " is neither true nor false";
+  }
+  const size_t name_end = text.find(": 1 required ");
+  return name_end == text.npos ? text : text.substr(0, name_end) + ": its value is missing";
+}
+
 // Nothing if the program is to go on. `where`: what messages on options begin with.
 std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments,
                          const std::string& where) {
@@ -175,13 +187,15 @@ std::optional<int> parse(CLI::App& app, std::vector<std::string> arguments,
       complain("standard output cannot be written to");
       return kInputOutput;
     }
-    if (app.get_subcommands().empty()) {
-      const bool has_word = !first.empty() && !first.starts_with('-');
-      return usage_error((has_word ? "there is no command '" + first + "': " : std::string()) +
-                             "say what to do: 'record', 'validate', 'upload' or 'convert'",
-                         "");
+    const bool is_option = first.starts_with('-');
+    if (is_option || app.get_subcommands().empty()) {
+      const std::string what = first.empty() ? std::string()
+                               : is_option ? "there is no option '" + first + "' before a command: "
+                                           : "there is no command '" + first + "': ";
+      return usage_error(what + "say what to do: 'record', 'validate', 'upload' or 'convert'", "");
     }
-    return usage_error(where + error.what(), app.get_subcommands().front()->get_name() + " ");
+    return usage_error(where + in_our_words(error),
+                       app.get_subcommands().front()->get_name() + " ");
   }
 }
 

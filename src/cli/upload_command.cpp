@@ -240,7 +240,7 @@ class UploadRun {
 
   void send_spool() {
     const auto give_up = [&](const upload::SpooledEnvelope& envelope, const Outcome& outcome) {
-      tell(name_of(envelope) + " (no longer kept)", outcome);
+      tell(name_of(envelope) + " (no longer in the spool)", outcome);
     };
     if (options_.files.empty() && sender_.spool()->count() == 0) {
       say(fmt::format("nothing waits in {}.", options_.sending.spool));

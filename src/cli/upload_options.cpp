@@ -2,6 +2,7 @@
 
 #include "cli/choice_option.h"
 #include "cli/environment.h"
+#include "cli/validators.h"
 
 #include <CLI/CLI.hpp>
 
@@ -17,7 +18,7 @@ void add_sending_options(CLI::App& app, SendingOptions& options) {
       ->type_name("DIR");
   app.add_option("--max-retries", options.max_retries,
                  "Tries after the first one, with growing waits between (default 5)")
-      ->check(CLI::Range(0, 1000).description(""))
+      ->transform(in_range(0, 1000))
       ->type_name("N");
   app.add_flag("--keep-image-type", options.keep_image_type,
                "Send the image type 'elf' as it is, although the server refuses it");

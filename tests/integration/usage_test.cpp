@@ -35,6 +35,27 @@ TEST_CASE("Without arguments, or with wrong ones, the usage is told", "[usage]")
   CHECK(run_sentry_prof({"record", "--frequency", "0x10", "--", "true"}).status() == 2);
 }
 
+TEST_CASE("A wrong argument is named, in words", "[usage]") {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* says;
+  };
+  const Case cases[] = {
+      {{"record", "-p"}, "--pid: its value is missing"},
+      {{"validate", "--explain"}, "--explain: its value is missing"},
+      {{"record", "--upload=maybe", "-p", "1"}, "--upload = maybe is neither true nor false"},
+      {{"upload", "--max-retries", "x", "f"}, "'x' is not a whole number from 0 to 1000"},
+      {{"--verison"}, "there is no option '--verison' before a command"},
+      {{"--foo", "record", "-p", "1"}, "there is no option '--foo' before a command"},
+      {{"recrd"}, "there is no command 'recrd'"},
+  };
+  for (const Case& one : cases) {
+    const CommandResult result = run_sentry_prof(one.arguments);
+    CHECK(result.status() == 2);
+    check_says(result, one.says);
+  }
+}
+
 TEST_CASE("What only --upload uses is wrong usage without it", "[usage]") {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--spool", "kept"},
                                                   {"--max-retries", "1"},

@@ -229,7 +229,7 @@ bool Recording::find_copied_code(const target::Process& process, const unwind::W
                                  uint64_t time_ns) {
   for (const unwind::WalkedFrame& frame : walk.frames) {
     if (frame.image != unwind::kNoImage) continue;
-    const RuntimeAddress pc{frame.pc - (frame.pc_is_exact ? 0 : 1)};
+    const RuntimeAddress pc{frame.lookup_pc()};
     const unwind::Module* const code = process.possible_code.find(pc);
     if (code == nullptr || code->image == unwind::kNoImage) continue;
     if (!copied_code_.is_copy({process.pid, time_ns}, *code, pc)) continue;
@@ -282,7 +282,7 @@ profile::FrameKey Recording::key_of(const unwind::WalkedFrame& frame, uint32_t p
   if (frame.is_joined) ++figures_.joined_frames;
   uint32_t image = frame.image;
   if (image == unwind::kNoImage) {
-    const unwind::Module* module = modules.find({frame.pc - (frame.pc_is_exact ? 0 : 1)});
+    const unwind::Module* module = modules.find({frame.lookup_pc()});
     if (module != nullptr) {
       image = regions_.number_of(pid, module->begin.value, module->end.value);
       if (image == profile::FrameKey::kNoImage) ++figures_.frames_without_place;

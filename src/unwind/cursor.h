@@ -20,7 +20,7 @@ struct Cursor {
   bool is_leaf = false;
   FrameOrigin origin = FrameOrigin::Leaf;
 
-  // A call may be a function's last instruction; then the return address belongs to the next one.
+  // WalkedFrame::lookup_pc()
   uint64_t lookup_pc() const { return pc_is_exact ? pc : pc - 1; }
 };
 

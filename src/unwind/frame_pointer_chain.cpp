@@ -25,7 +25,7 @@ std::span<const uint64_t> FramePointerChain::beyond(std::span<const WalkedFrame>
 
 bool FramePointerChain::leads_on(const WalkedFrame& last) const {
   const Module* const module = modules_.find_image(last.image);
-  return module != nullptr && has_frame_pointers(*module, {last.pc - (last.pc_is_exact ? 0 : 1)});
+  return module != nullptr && has_frame_pointers(*module, {last.lookup_pc()});
 }
 
 // Code without a frame of its own, as leaves often are, is not in the chain; and the chain may have

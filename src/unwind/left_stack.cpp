@@ -18,8 +18,6 @@ constexpr size_t kJump_bytes = 5;
 constexpr std::byte kShortJump{0xeb};
 constexpr size_t kShortJump_bytes = 2;
 
-LinkAddress lookup_pc(const WalkedFrame& frame) { return {frame.pc - (frame.pc_is_exact ? 0 : 1)}; }
-
 bool calls_changer(const LeftStack& left, const Module& module, uint64_t runtime_pc,
                    CallSites& call_sites, uint32_t& work_left) {
   uint32_t work = 0;
@@ -102,13 +100,13 @@ std::optional<LeftStack> left_stack_of(std::span<const WalkedFrame> frames, uint
   // looked for among all modules.
   size_t callee = frames.size() - 1;
   while (callee > 0 && frames[callee].image == changer.image &&
-         module->cfi->has_frame_pointers(lookup_pc(frames[callee]))) {
+         module->cfi->has_frame_pointers({frames[callee].lookup_pc()})) {
     --callee;
   }
   if (frames[callee].image != changer.image) module = modules.find_image(frames[callee].image);
   if (module == nullptr || module->cfi == nullptr) return std::nullopt;
   Row row;
-  const RowStatus status = module->cfi->row_at(lookup_pc(frames[callee]), row);
+  const RowStatus status = module->cfi->row_at({frames[callee].lookup_pc()}, row);
   if (status != RowStatus::Found || row.function_begin.value == 0) return std::nullopt;
   return LeftStack{.image = changer.image,
                    .changer_pc = changer.pc,

@@ -16,7 +16,8 @@ Unwinder::Unwinder(Arch arch, size_t cache_bytes, const CodeSource* memory_code)
 }
 
 Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
-                    const ModuleMap& modules, WalkMemory* memory, AtEndOfCopy at_end_of_copy) {
+                    const ModuleMap& modules, WalkMemory* memory, AtEndOfCopy at_end_of_copy,
+                    FrameOrigin first) {
   const ArchRegisters names = arch_registers(arch_);
   if (!registers.is_known(names.program_counter) || !registers.is_known(names.stack_pointer)) {
     return {{}, WalkEnd::UnknownRegister};
@@ -27,7 +28,7 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
   const auto run = [&](Mode mode) {
     Walker walker(arch_, registers, stack, modules, cache_, *code_facts_, stats_, *frames_, trail,
                   work_left);
-    const Walk walk = walker.run(mode);
+    const Walk walk = walker.run(mode, first);
     const bool joins = at_end_of_copy == AtEndOfCopy::Joins && walk.end == WalkEnd::StackTruncated;
     return joins ? walker.join() : walk;
   };
@@ -74,14 +75,13 @@ LeftStackWalk Unwinder::walk_left_stack(const LeftStack& left, const StackSnapsh
                                         const ModuleMap& modules) {
   const auto call = call_on_left_stack(left, now, modules, code_facts_->call_sites);
   if (!call) return {};
-  Walk result = walk(call->registers, now, modules, nullptr, AtEndOfCopy::Ends);
+  Walk result =
+      walk(call->registers, now, modules, nullptr, AtEndOfCopy::Ends, FrameOrigin::FramePointer);
   if (!result.is_complete() || result.frames_left_out > 0) {
     result.frames = {};
     return {result};
   }
   for (WalkedFrame& frame : std::span(*frames_).first(result.frames.size())) frame.is_live = true;
-  (*frames_)[0].pc_is_exact = false;
-  (*frames_)[0].origin = FrameOrigin::FramePointer;
   return {result, call->is_of_callee};
 }
 

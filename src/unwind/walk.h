@@ -152,7 +152,7 @@ class Unwinder {
  private:
   enum class AtEndOfCopy : uint8_t { Ends, Joins };
   Walk walk(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
-            WalkMemory* memory, AtEndOfCopy at_end_of_copy);
+            WalkMemory* memory, AtEndOfCopy at_end_of_copy, FrameOrigin first = FrameOrigin::Leaf);
 
   Arch arch_;
   RuleCache cache_;

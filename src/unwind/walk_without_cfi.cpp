@@ -131,7 +131,7 @@ bool Walker::frame_pointer_leads_on() {
 bool Walker::goes_on_by_code_of_leaf() {
   const bool is_called_by_row = frames_.count() == 1 && cursor_.origin == FrameOrigin::Cfi;
   if (!is_called_by_row || arch_ != Arch::X86_64) return false;
-  start_at_leaf();
+  start_at_first();
   module_ = module_at(cursor_.pc);
   uint32_t work = 0;
   const CompactRule rule = rule_of_code(to_link({cursor_.pc}, module_->bias), work);

@@ -33,6 +33,10 @@ struct WalkedFrame {
   bool is_joined = false;
   // With an image: the link address. Without: the runtime address. Raw, never minus one.
   uint64_t pc = 0;
+
+  // Where its code is looked up: a call may be a function's last instruction, and then the return
+  // address belongs to the next one.
+  uint64_t lookup_pc() const { return pc_is_exact ? pc : pc - 1; }
 };
 
 }  // namespace sentry_prof::unwind

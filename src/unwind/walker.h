@@ -74,7 +74,9 @@ class Walker {
         trail_(trail),
         work_left_(work_left) {}
 
-  Walk run(Mode mode) {
+  // `first`: how the first frame was found. But for Leaf its pc is a return address.
+  Walk run(Mode mode, FrameOrigin first) {
+    first_ = first;
     start(mode);
     do {
       if (!enter_frame() || knows_the_rest()) break;
@@ -106,17 +108,19 @@ class Walker {
   void start(Mode mode) {
     mode_ = mode;
     trail_.restart(mode == Mode::Fast);
-    start_at_leaf();
+    start_at_first();
   }
 
-  void start_at_leaf() {
+  void start_at_first() {
+    const bool is_leaf = first_ == FrameOrigin::Leaf;
     registers_ = leaf_;
     cursor_ = {.pc = leaf_.get(names_.program_counter),
                .sp = leaf_.get(names_.stack_pointer),
                .fp = leaf_.get(names_.frame_pointer),
                .fp_is_known = leaf_.is_known(names_.frame_pointer),
-               .pc_is_exact = true,
-               .is_leaf = true};
+               .pc_is_exact = is_leaf,
+               .is_leaf = is_leaf,
+               .origin = first_};
   }
 
   Step ends(WalkEnd end) {
@@ -471,6 +475,7 @@ class Walker {
   const Arch arch_;
   const ArchRegisters names_;
   const uint64_t address_mask_;  // of return addresses
+  FrameOrigin first_ = FrameOrigin::Leaf;
   const Registers& leaf_;
   const StackSnapshot& stack_;
   const ModuleMap& modules_;

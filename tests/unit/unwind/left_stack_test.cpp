@@ -72,6 +72,12 @@ TEST_CASE("the callers are on the stack that was left, up to its root") {
   CHECK(w.callers() == Pcs{kCallsChanger, kCallsCElsewhere, kGoRoot});
 }
 
+TEST_CASE("the call that left the stack may be its function's last instruction") {
+  Left w;
+  w.cfi.add(kCallsChanger, 0x5100, row_with_cfa(kRsp, 8));  // of the next function
+  CHECK(w.callers() == kCallersOnGoStack);
+}
+
 TEST_CASE("what changes stacks may keep a frame pointer of its own") {
   Left w;  // since Go 1.21: `push %rbp; mov %rsp, %rbp`
   const uint64_t callers_frame_pointer = kGoFramePointer + 0x38;

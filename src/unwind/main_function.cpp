@@ -1,17 +1,19 @@
 #include "unwind/main_function.h"
 
 #include "base/byte_reader.h"
+#include "unwind/call_site.h"
 #include "unwind/code_window.h"
 #include "unwind/x86_instruction.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace sentry_prof::unwind {
 namespace {
 
-// glibc's have 11 up to the call.
+// glibc's have 11 up to the call, musl's 5 and another 8 behind it.
 constexpr unsigned kMaxStartInstructions = 16;
 
 using Opcode = std::array<uint8_t, 3>;
@@ -20,6 +22,10 @@ constexpr Opcode kMovToRdi{0x48, 0xc7, 0xc7};  // mov $x,%rdi
 
 bool begins_with(Bytes code, const Opcode& opcode) {
   return std::ranges::equal(code.first(opcode.size()), std::as_bytes(std::span(opcode)));
+}
+
+bool leaves(X86Effect effect) {
+  return effect >= X86Effect::Return && effect != X86Effect::CallsKernel;
 }
 
 // What the instruction puts into %rdi, if it is one of those that linkers leave there.
@@ -33,20 +39,31 @@ std::optional<LinkAddress> address_in_rdi(Bytes instruction, LinkAddress next) {
   return LinkAddress{base + static_cast<uint64_t>(int64_t{operand})};
 }
 
+// musl's start code has a function of C do the rest.
+std::optional<LinkAddress> target_of_call(const CallSite& call, LinkAddress next) {
+  if (call.kind != CallKind::Direct) return std::nullopt;
+  return LinkAddress{next.value + static_cast<uint64_t>(int64_t{call.target_offset})};
+}
+
 }  // namespace
 
 std::optional<LinkAddress> main_function(const CodeSource& code, uint32_t& work) {
   LinkAddress pc = code.entry_point();
   if (pc.value == 0) return std::nullopt;
   CodeWindow window(code, work);
+  bool has_called = false;
   for (unsigned i = 0; i < kMaxStartInstructions; ++i) {
     const Bytes bytes = window.at(pc);
     const auto instruction = decode_x86(bytes);
-    if (!instruction) return std::nullopt;
+    if (!instruction || leaves(instruction->effect)) return std::nullopt;
+    const Bytes encoded = bytes.first(instruction->size_bytes);
     pc.value += instruction->size_bytes;
-    if (const auto address = address_in_rdi(bytes.first(instruction->size_bytes), pc)) {
-      return address;
-    }
+    if (const auto address = address_in_rdi(encoded, pc)) return address;
+    const CallSite call = call_before(encoded);
+    if (call.kind == CallKind::None) continue;
+    const auto target = target_of_call(call, pc);
+    if (!target || std::exchange(has_called, true)) return std::nullopt;
+    pc = *target;
   }
   return std::nullopt;
 }

@@ -1,5 +1,6 @@
 // The function main, which nothing calls by its name: the start code of a program hands its address
-// to the C library. Source: glibc, sysdeps/x86_64/start.S (__libc_start_main takes it in %rdi).
+// to the C library. Source: glibc, sysdeps/x86_64/start.S (__libc_start_main takes it in %rdi);
+// musl, crt/crt1.c.
 #pragma once
 
 #include "unwind/code_source.h"
@@ -9,8 +10,8 @@
 
 namespace sentry_prof::unwind {
 
-// By the code at code.entry_point(), x86-64's; none where that hands over something else, as musl's
-// does. `work` grows by what it cost.
+// By the code at code.entry_point(), x86-64's, and a function that it calls (musl's _start_c); none
+// where these hand over something else. `work` grows by what it cost.
 std::optional<LinkAddress> main_function(const CodeSource& code, uint32_t& work);
 
 }  // namespace sentry_prof::unwind

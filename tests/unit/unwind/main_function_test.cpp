@@ -37,10 +37,28 @@ TEST_CASE("main is what the start code puts into %rdi") {
 }
 
 TEST_CASE("start code that hands over something else tells nothing of main") {
-  CHECK_FALSE(main_of(start_code({0x48, 0x89, 0xe7})));                 // mov %rsp,%rdi: musl's
+  CHECK_FALSE(main_of(start_code({0x48, 0x89, 0xe7})));                 // mov %rsp,%rdi
   CHECK_FALSE(main_of(start_code({0x48, 0x8b, 0x3d, 0x10, 0, 0, 0})));  // mov x(%rip),%rdi
   CHECK_FALSE(main_of(start_code({0x48, 0x8d, 0x35, 0x10, 0, 0, 0})));  // lea x(%rip),%rsi
   CHECK_FALSE(main_of(start_code({0x06})));                             // no instruction
+}
+
+TEST_CASE("musl's start code leaves it to a function that it calls") {
+  FakeCode code = start_code({0x48, 0x89, 0xe7,         // mov %rsp,%rdi
+                              0xe8, 0x18, 0, 0, 0});    // call kStartCode + 0x20
+  code.put(kStartCode + 0x20, {0x48, 0x8d, 0x57, 0x08,  // lea 8(%rdi),%rdx
+                               0x48, 0xc7, 0xc7, 0x36, 0x11, 0x40, 0});
+  CHECK(main_of(code) == 0x401136);
+}
+
+TEST_CASE("what stands behind the start code's end tells nothing of main") {
+  for (const std::vector<int>& end : {std::vector<int>{0xf4}, {0xc3}, {0xeb, 0x00}, {0xff, 0xe0}}) {
+    FakeCode code;
+    code.put(kStartCode, end);
+    code.put(kStartCode + end.size(), {0x48, 0x8d, 0x3d, 0x6b, 0x0b, 0, 0, 0xf4});
+    code.entry = {kStartCode};
+    CHECK_FALSE(main_of(code));
+  }
 }
 
 TEST_CASE("what has no entry point, or none that can be read, has no main") {

@@ -138,7 +138,9 @@ Result<void> ChunkFiles::write_json(std::string_view json) {
   }
   std::string path = chunk_path(path_, static_cast<uint32_t>(written_.size()) + 1);
   std::error_code is_unknown;
-  const bool was_there = std::filesystem::is_regular_file(path, is_unknown);
+  const auto status = std::filesystem::symlink_status(path, is_unknown);  // a link is replaced, too
+  const bool was_there =
+      std::filesystem::is_regular_file(status) || std::filesystem::is_symlink(status);
   if (auto ok = write_file(path, json); !ok) return ok;
   if (was_there) replacing_.push_back(path);
   written_.push_back(std::move(path));

@@ -4,7 +4,9 @@
 #include "unit/os/scratch.h"
 #include "unit/sentry/test_profile.h"
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 namespace sentry_prof::cli {
 
@@ -46,6 +48,17 @@ TEST_CASE("Files that were there before are replaced, and known") {
   CHECK(files.replacing() == std::vector<std::string>{scratch / "chunk.2.json"});
   CHECK(files.left_by_earlier_run().empty());
   CHECK(test::read_text(scratch / "chunk.2.json").starts_with('{'));
+}
+
+TEST_CASE("A symbolic link is replaced, not followed, and that is known") {
+  const test::ScratchDirectory scratch;
+  const std::string link = scratch / "latest.json", target = scratch / "target.json";
+  std::filesystem::create_symlink(target, link);
+  ChunkFiles files(link, SentryFormat::V2);
+  REQUIRE(files.write(testing::test_profile(), 1));
+  CHECK(files.replacing() == std::vector<std::string>{link});
+  CHECK(std::filesystem::is_regular_file(std::filesystem::symlink_status(link)));
+  CHECK_FALSE(std::filesystem::exists(target));
 }
 
 TEST_CASE("Files of an earlier, longer recording are known") {

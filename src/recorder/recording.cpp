@@ -117,26 +117,39 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   if (rereads_.may_be_stale(sample.pid, process.modules_known_at_ns, time_ns)) {
     reread_maps(sample, time_ns);
   }
-  const unwind::ModuleMap& modules = process.modules;
-  SampleWalk walked = walk(time_ns, sample, modules);
+  SampleWalk walked = walk(time_ns, sample, process.modules);
   if (is_during_exec(sample, walked.walk)) {
     ++figures_.loss(Loss::DuringExec);
     return;
   }
   execs_.erase(sample.pid);
+  walk_by_more_code(walked, time_ns, sample, process);
+  if (walked.walk.frames.empty()) {
+    ++figures_.loss(Loss::UnmappedPc);
+    return;
+  }
+  keep_walked(walked, time_ns, sample, process.modules);
+  cut_large_chunk(time_ns);
+}
+
+// Where the walk shows that code is mapped which was not known, or that memory is a copy of an
+// image's code, the stack is walked again.
+void Recording::walk_by_more_code(SampleWalk& walked, uint64_t time_ns,
+                                  const sampling::SampleEvent& sample,
+                                  const target::Process& process) {
   if (ends_for_want_of_image(walked.walk) && reread_maps(sample, time_ns)) {
-    walked = walk(time_ns, sample, modules);
+    walked = walk(time_ns, sample, process.modules);
   }
   for (int copies = 0; copies < kMaxCopiesASample && !process.possible_code.modules().empty() &&
                        find_copied_code(process, walked.walk, time_ns);
        ++copies) {
-    walked = walk(time_ns, sample, modules);
+    walked = walk(time_ns, sample, process.modules);
   }
+}
+
+void Recording::keep_walked(const SampleWalk& walked, uint64_t time_ns,
+                            const sampling::SampleEvent& sample, const unwind::ModuleMap& modules) {
   const unwind::Walk& stack = walked.walk;
-  if (stack.frames.empty()) {
-    ++figures_.loss(Loss::UnmappedPc);
-    return;
-  }
   count(walked);
   collect_frames(stack, sample.pid, modules);
   const uint32_t thread = threads_.on_sample(sample.pid, sample.tid, time_ns);
@@ -144,13 +157,11 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   if (!keep_waiting(time_ns, sample.pid, thread, walked, modules)) {
     keep(time_ns, thread, stack.end, frame_buffer_);
   }
-  if (!waiting_.empty()) {
-    keep_cut(waiting_.take_overdue(time_ns - std::min(time_ns, kMaxJoinAge_ns)));
-    const bool was_learnt =
-        stack.is_complete() && stack.is_followed && !stack.frames.back().is_joined;
-    if (was_learnt) settle_waiting(thread, memories_.of(sample.pid, sample.tid), modules);
-  }
-  cut_large_chunk(time_ns);
+  if (waiting_.empty()) return;
+  keep_cut(waiting_.take_overdue(time_ns - std::min(time_ns, kMaxJoinAge_ns)));
+  const bool was_learnt =
+      stack.is_complete() && stack.is_followed && !stack.frames.back().is_joined;
+  if (was_learnt) settle_waiting(thread, memories_.of(sample.pid, sample.tid), modules);
 }
 
 // From the record of an exec until the new program runs, the kernel sets up its memory while the

@@ -112,6 +112,10 @@ class Recording final : public sampling::EventSink {
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk) const;
   bool ends_for_want_of_image(const unwind::Walk& walk) const;
   bool find_copied_code(const target::Process& process, const unwind::Walk& walk, uint64_t time_ns);
+  void walk_by_more_code(SampleWalk& walked, uint64_t time_ns, const sampling::SampleEvent& sample,
+                         const target::Process& process);
+  void keep_walked(const SampleWalk& walked, uint64_t time_ns, const sampling::SampleEvent& sample,
+                   const unwind::ModuleMap& modules);
   bool reread_maps(const sampling::SampleEvent& sample, uint64_t time_ns);
   bool has_code_of(const target::ProcessSnapshot& snapshot,
                    const sampling::SampleEvent& sample) const;

@@ -167,8 +167,12 @@ std::string in_our_words(const CLI::ParseError& error) {
   if (text.starts_with(kNotConverted)) {
     return text.substr(kNotConverted.size()) + " is neither true nor false";
   }
-  const size_t name_end = text.find(": 1 required ");
-  return name_end == text.npos ? text : text.substr(0, name_end) + ": its value is missing";
+  for (const auto& [theirs, ours] : {std::pair(": 1 required ", ": its value is missing"),
+                                     {": At Most 1 required ", ": is given more than once"}}) {
+    const size_t name_end = text.find(theirs);
+    if (name_end != text.npos) return text.substr(0, name_end) + ours;
+  }
+  return text;
 }
 
 // Nothing if the program is to go on. `where`: what messages on options begin with.

@@ -45,7 +45,7 @@ void draw_line(std::string_view text) {
 
 void erase_line() {
   const std::unique_lock lock(g_mutex, std::try_to_lock);
-  if (lock && std::exchange(g_line_is_drawn, false)) write_at_once(kErase);
+  if (lock && g_line_is_drawn && write_at_once(kErase)) g_line_is_drawn = false;
 }
 
 void forget_line() {

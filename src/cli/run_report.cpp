@@ -33,12 +33,13 @@ std::string note_of_replaced(const std::vector<std::string>& replacing) {
                            replacing.size(), first);
 }
 
-// Each was told when it happened, but for those at the end.
+// Of many chunks that a full disk did not take the messages differ in numbers only.
 std::string what_was_not_written(const recorder::RunFigures& figures) {
   const std::string& first = figures.write_errors.front();
   if (figures.chunks_not_written < 2) return first;
-  return fmt::format("{} chunks were not written. The first error: {}", figures.chunks_not_written,
-                     first);
+  const std::string& last = figures.write_errors.back();
+  return fmt::format("{} chunks were not written. The first error: {}{}",
+                     figures.chunks_not_written, first, last == first ? "" : " The last: " + last);
 }
 
 }  // namespace

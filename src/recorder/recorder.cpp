@@ -145,6 +145,7 @@ Result<int> Recorder::wait_for_end_of(target::LaunchedChild& child) {
     if (os::is_init()) os::reap_orphans(child.pid());
     signals_.while_finishing();
   }
+  signals_.while_finishing();  // what ended it may have come to us, too: pass_on_end()
   return child.wait();
 }
 

@@ -58,11 +58,15 @@ bool threads_explain(const RunFigures& figures, double missing) {
   return missing <= periods;
 }
 
-// What to do for more samples of a thread.
-std::string more_samples(const RunFigures& figures) {
-  if (figures.is_converted) return "Record with a higher frequency (perf record -F)";
-  if (figures.requested_hz < sampling::kMaxFrequency_hz) return "Raise --frequency";
-  return fmt::format("There is no higher --frequency than {} Hz", sampling::kMaxFrequency_hz);
+// What to do for more samples of a thread; `otherwise`: what else may help.
+std::string more_samples(const RunFigures& figures, const std::string& otherwise = "") {
+  const std::string or_otherwise = otherwise.empty() ? "" : ", or " + otherwise;
+  if (figures.is_converted) {
+    return "Record with a higher frequency (perf record -F)" + or_otherwise;
+  }
+  if (figures.requested_hz < sampling::kMaxFrequency_hz) return "Raise --frequency" + or_otherwise;
+  return fmt::format("There is no higher --frequency than {} Hz{}", sampling::kMaxFrequency_hz,
+                     otherwise.empty() ? "" : ": " + otherwise);
 }
 
 std::string why_unseen(const RunFigures& figures) {
@@ -72,8 +76,8 @@ std::string why_unseen(const RunFigures& figures) {
   }
   return fmt::format(
       "A thread gets its first sample after {:.3g} ms on a CPU: those that used less, whether they "
-      "have ended or not, got none. {}, or record longer",
-      1e3 / figures.requested_hz, more_samples(figures));
+      "have ended or not, got none. {}",
+      1e3 / figures.requested_hz, more_samples(figures, "record longer"));
 }
 
 std::string shortfall(const RunFigures& figures) {
@@ -92,7 +96,7 @@ std::string single_samples(const RunFigures& figures) {
   if (figures.chunks_written > 0 || figures.chunks_too_small == 0 || is_lost_otherwise) return "";
   const std::string what =
       "nothing was written: no thread has two samples in one chunk, and Sentry takes no fewer. ";
-  return what + more_samples(figures) + ", or make longer chunks (--chunk-seconds)";
+  return what + more_samples(figures, "make longer chunks (--chunk-seconds)");
 }
 
 // By a program that takes itself from every profiler (perf_event_exec(), begin_new_exec() in the

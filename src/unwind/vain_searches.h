@@ -18,7 +18,7 @@ class VainSearches {
   // `max_pause`: of how many samples at the most.
   explicit VainSearches(uint8_t max_pause = UINT8_MAX) : max_pause_(max_pause) {}
 
-  // `key` is that of the rule cache, or a runtime pc: one kind of them. False: it has failed too
+  // `key` is that of the rule cache, or of what has none, a runtime pc. False: it has failed too
   // lately.
   bool is_due(uint64_t key) {
     Place& place = place_of(key);

@@ -30,18 +30,17 @@ bool Walker::may_read_function() const {
 std::optional<Step> Walker::step_by_function_start(CompactRule rule) {
   if (!may_read_function()) return std::nullopt;
   trail_.breaks();  // rests on more words than a step remembers, and on whether a search is due
-  const uint64_t pc = cursor_.lookup_pc();
-  if (!has_work_to_search() || !vain_searches_.is_due(pc)) return std::nullopt;
+  const uint64_t key = cache_key(to_link({cursor_.lookup_pc()}, module_->bias));
+  const uint64_t searched = key == RuleCache::kNoKey ? cursor_.lookup_pc() : key;
+  if (!has_work_to_search() || !vain_searches_.is_due(searched)) return std::nullopt;
   const CompactRule found = rule_by_caller();
   if (found.kind == CompactKind::NoCfi) {
-    vain_searches_.add(pc);
+    vain_searches_.add(searched);
     return std::nullopt;
   }
-  vain_searches_.clear(pc);
+  vain_searches_.clear(searched);
   // The same code may still be a root's, on another stack.
-  if (rule.kind != CompactKind::RootBehindNoCall) {
-    cache_.insert(cache_key(to_link({pc}, module_->bias)), found);
-  }
+  if (rule.kind != CompactKind::RootBehindNoCall) cache_.insert(key, found);
   return step_by_code(found);
 }
 

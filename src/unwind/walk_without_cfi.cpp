@@ -302,7 +302,11 @@ std::optional<Step> Walker::step_by_mark_of_first() {
       module_->code == nullptr ? CallsAbove{} : calls_between(cursor_.sp, UINT64_MAX);
   if (calls.count == 0) return ends(WalkEnd::Root);
   if (calls.count > 1 || calls.kind != CallKind::Indirect) return std::nullopt;
-  return step_by_likely(calls.return_address, calls.slot + sizeof(uint64_t), FrameOrigin::Code);
+  const Step step =
+      step_by_likely(calls.return_address, calls.slot + sizeof(uint64_t), FrameOrigin::Code);
+  // x86-64 pushes the return address last of all, aarch64 has it anywhere in the frame.
+  cursor_.sp_is_known = arch_ == Arch::X86_64;
+  return step;
 }
 
 // An image of which nothing is known but its name may have CFI, and any use for the register.

@@ -289,6 +289,30 @@ TEST_CASE("Of 200 processes each takes a descriptor, too: the limit that is aske
   CHECK(recording.summary().number("threads_attached") == 200);
 }
 
+TEST_CASE("A launched command gets along with the limit that is asked for", "[nofile]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("prlimit"));
+  const auto record_with = [](const TemporaryDirectory& directory, const std::string& limit) {
+    Command command = record_command(directory, {.command = {target_path("spin"), "0.2"}});
+    command.arguments.insert(
+        command.arguments.begin(),
+        {"setpriv", "--bounding-set=-sys_resource", "prlimit", "--nofile=" + limit + ":" + limit});
+    return run_command(command);
+  };
+  const TemporaryDirectory directory;
+  const CommandResult refused = record_with(directory, "22");
+  INFO(refused.standard_error);
+  CHECK(refused.status() == 125);
+  const std::string_view kBefore = "ulimit -n ";
+  const size_t at = refused.standard_error.find(kBefore);
+  REQUIRE(at != std::string::npos);
+  const int asked_for = std::stoi(refused.standard_error.substr(at + kBefore.size()));
+  const CommandResult recorded = record_with(directory, std::to_string(asked_for));
+  INFO(recorded.standard_error);
+  CHECK(recorded.status() == 0);
+  check_says(recorded, " samples in ");
+}
+
 TEST_CASE("500 threads and a hard limit of 64 files, as an ordinary user", "[nofile]") {
   SKIP_IF(missing_perf());
   SKIP_IF(missing_other_user());

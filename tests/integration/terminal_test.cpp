@@ -216,6 +216,11 @@ TEST_CASE("A terminal that is stopped does not stop the recording", "[terminal]"
   CHECK(wait_until([&] { return std::ifstream(directory.file("out.json")).good(); }, 30));
   session.type("\x11");
   CHECK(session.wait_for_end() == 0);
+  const size_t summary = session.shown().find(" samples in ");
+  REQUIRE(summary != std::string::npos);
+  const std::string_view before = std::string_view(session.shown()).substr(0, summary);
+  CHECK(before.find('\n') == before.npos);  // the live line was not left there
+  CHECK(before.rfind("\r\x1b[Ksentry-prof: ") != before.npos);
   CHECK(session.shown().find("wrote") != std::string::npos);
 }
 

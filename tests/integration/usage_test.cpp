@@ -42,6 +42,7 @@ TEST_CASE("A wrong argument is named, in words", "[usage]") {
   };
   const Case cases[] = {
       {{"record", "-p"}, "--pid: its value is missing"},
+      {{"record", "-d", "1", "-d", "2", "-p", "1"}, "--duration: is given more than once"},
       {{"validate", "--explain"}, "--explain: its value is missing"},
       {{"record", "--upload=maybe", "-p", "1"}, "--upload = maybe is neither true nor false"},
       {{"upload", "--max-retries", "x", "f"}, "'x' is not a whole number from 0 to 1000"},

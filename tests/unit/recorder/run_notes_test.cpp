@@ -144,6 +144,18 @@ TEST_CASE("Where no thread has two samples, nothing is written, and a note says 
   CHECK(notes_of(figures).empty());
 }
 
+TEST_CASE("At the highest frequency no higher one is asked for") {
+  RunFigures figures = well_sampled(50'000);
+  figures.requested_hz = 10'000;
+  figures.sampler.sample_records = 12;
+  CHECK(says(only_note_of(figures), "no higher --frequency than 10000 Hz: record longer"));
+  RunFigures single = well_sampled(1);
+  single.requested_hz = 10'000;
+  single.setup.event_name = "cycles";
+  single.chunks_too_small = 1;
+  CHECK(says(only_note_of(single), "no higher --frequency than 10000 Hz: make longer chunks"));
+}
+
 TEST_CASE("Symbol tables that were too large to be read beside the others are told of") {
   RunFigures figures = well_sampled(1);
   figures.symbol_tables_cut = 2;

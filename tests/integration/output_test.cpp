@@ -68,6 +68,23 @@ TEST_CASE("A full disk: an error that says so, and nothing half is left", "[outp
   CHECK(result.standard_output.empty());  // what ls found
 }
 
+TEST_CASE("Of many chunks that a full disk does not take the end tells how many", "[output]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  SKIP_IF(missing_mount_namespace());
+  const TemporaryDirectory directory;
+  const std::string script = "mount -t tmpfs -o size=64k none '" + directory.path() + "' && '" +
+                             sentry_prof_path() + "' record -F 5000 --chunk-seconds 0.3 -o '" +
+                             directory.file("out.json") + "' -- '" + target_path("spin") + "' 2";
+  const CommandResult result = run_command({.arguments = {"unshare", "-m", "sh", "-c", script}});
+  INFO(result.standard_error);
+  CHECK(result.status() == 125);
+  const size_t end = result.standard_error.find(" chunks were not written. The first error: ");
+  REQUIRE(end != std::string::npos);
+  CHECK(result.standard_error.find(" The last: ", end) != std::string::npos);
+  CHECK(result.standard_error.find("The recording goes on.", end) == std::string::npos);
+}
+
 TEST_CASE("A chunk that cannot be written is told while the recording goes on", "[output]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

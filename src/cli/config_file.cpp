@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* kDefault = "default";
 constexpr const char* kNone = "(none)";
-constexpr size_t kMaxFile_bytes = 64 * 1024;  // a line for each option, and comments
+constexpr size_t kMaxConfig_bytes = 64 * 1024;  // a line for each option, and comments
 
 // Options that make no sense in a file.
 bool is_for_command_line_only(const std::string& name) {
@@ -30,7 +30,7 @@ bool is_for_command_line_only(const std::string& name) {
 using Settings = std::vector<ConfigSetting>;
 
 Result<Settings> read_settings(const std::string& path) {
-  const auto text = os::read_small_file(path, kMaxFile_bytes);
+  const auto text = os::read_small_file(path, kMaxConfig_bytes);
   if (!text) return fail(text.error().code, "--config: " + text.error().message);
   return read_config(*text, "--config " + path);
 }

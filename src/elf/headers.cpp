@@ -95,7 +95,7 @@ SectionHeader decode_section_header(ByteReader& reader, bool is_64_bit) {
   header.link = reader.u32();
   header.info = reader.u32();
   header.alignment = word(reader, is_64_bit);
-  header.entry_bytes = word(reader, is_64_bit);
+  word(reader, is_64_bit);  // sh_entsize: the types of sections that are read have one size each
   return header;
 }
 

@@ -34,7 +34,7 @@ struct ProgramHeader {
 
 struct SectionHeader {
   uint32_t name = 0, type = 0, link = 0, info = 0;
-  uint64_t flags = 0, address = 0, file_offset = 0, size_bytes = 0, alignment = 0, entry_bytes = 0;
+  uint64_t flags = 0, address = 0, file_offset = 0, size_bytes = 0, alignment = 0;
 };
 
 // Malformed if it is no ELF file, Unsupported for a class or byte order that does not exist.

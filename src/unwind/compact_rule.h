@@ -35,8 +35,8 @@ enum class CompactFp : uint8_t {
   Unknown,          // it cannot be recovered
 };
 
-// Whether a row gave it.
-constexpr bool is_of_row(CompactKind kind) {
+// Whether a row gave it that says where the CFA is. (Root and Unsupported may be of rows, too.)
+constexpr bool has_cfa_of_row(CompactKind kind) {
   return kind == CompactKind::CfaFromSp || kind == CompactKind::CfaFromFp ||
          kind == CompactKind::CfaFarFromSp || kind == CompactKind::LinkFromSp ||
          kind == CompactKind::Full;

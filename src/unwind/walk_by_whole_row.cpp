@@ -36,7 +36,7 @@ Step Walker::step_by_whole_row(LinkAddress pc) {
 Step Walker::step_without_row(RowStatus status, LinkAddress pc, Row& row) {
   const uint64_t key = cache_key(pc);
   const CompactRule* cached = cache_.find(key);
-  if (cached != nullptr && !is_of_row(cached->kind)) return step_by_rule(pc, *cached);
+  if (cached != nullptr && !has_cfa_of_row(cached->kind)) return step_by_rule(pc, *cached);
   const CompactRule rule = rule_without_row(status, pc, row);
   cache_.insert(key, rule);
   return spend(row.work) ? step_by_rule(pc, rule) : ends(WalkEnd::Unsupported);

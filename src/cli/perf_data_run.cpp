@@ -96,7 +96,7 @@ std::string note_of_cut_stacks(const PerfData& data, const recorder::RunFigures&
 std::vector<std::string> notes_of(const PerfData& data, const PerfDataRun& run,
                                   const formats::PerfDataFigures& figures) {
   std::vector<std::string> notes;
-  if (data.survey().end == formats::PerfRecordsEnd::CutOff) {
+  if (data.header().is_cut_off || data.survey().end == formats::PerfRecordsEnd::CutOff) {
     notes.push_back("the file is cut off: what perf wrote before was taken");
   }
   if (data.header().lacks_features) {
@@ -220,8 +220,7 @@ Result<recorder::RunFigures> convert_perf_data(const PerfData& data, const PerfD
   const auto played = data.play(**stored, [&stored] { return !(*stored)->is_broken(); });
   if (!played) return tl::unexpected(played.error());
   recorder::RunFigures figures =
-      (*stored)->finish(std::max(data.survey().last_time_ns, data.survey().first_time_ns),
-                        played->stats, setup_of(data));
+      (*stored)->finish(data.survey().last_time_ns, played->stats, setup_of(data));
   figures.requested_hz = frequency_of(data.sampled_event().attr);
   // Without switches time on the CPU is not told from time off it.
   if (!has_switches(data)) figures.sample.on_cpu_ns = 0;

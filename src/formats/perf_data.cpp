@@ -125,7 +125,7 @@ class Surveyor {
  private:
   struct FirstSample {
     uint64_t number = 0;  // among all
-    uint32_t pid = 0;     // outside the idle task; 0: none
+    uint32_t pid = 0;     // of a process with user state; 0: none
   };
 
   // Only those that came since: pipes may tell of an event between any two records.
@@ -165,10 +165,12 @@ class Surveyor {
     if (const auto* map = std::get_if<sampling::MapEvent>(&decoded.event.body)) files_.add(*map);
   }
 
-  uint32_t pid_of(size_t event, Bytes sample) const {
-    ByteReader in(sample, std::endian::native);
-    in.skip(table_.layout_of(event).sample_tid_offset());
-    return in.u32();
+  // 0 of a sample that has no user state, as those of the kernel's own threads (perf record -a).
+  uint32_t pid_of(size_t event, Bytes record) const {
+    const auto decoded = sampling::decode_record(table_.layout_of(event), record);
+    const auto* sample = std::get_if<sampling::SampleEvent>(&decoded.event.body);
+    const bool is_of_user = sample != nullptr && sample->registers.is_present;
+    return is_of_user && sample->pid != UINT32_MAX ? sample->pid : 0;
   }
 
   PerfDataHeader& header_;
@@ -196,7 +198,7 @@ Result<PerfData> PerfData::open(const ByteSource& file, uint64_t max_expanded_by
   auto table = surveyor.finish_table();
   if (!table) return tl::unexpected(table.error());
   PerfDataSurvey survey = surveyor.survey();
-  survey.end = header->is_cut_off && *end == PerfRecordsEnd::Whole ? PerfRecordsEnd::CutOff : *end;
+  survey.end = *end;
   return PerfData(file, std::move(*header), std::move(*table), survey, range);
 }
 

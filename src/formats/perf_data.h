@@ -21,7 +21,8 @@ struct PerfDataSurvey {
   // comes near do not count: one damaged time must not make a recording of centuries.
   uint64_t first_time_ns = 0;
   uint64_t last_time_ns = 0;
-  // Of the first sample that is handed on and outside the idle task; 0: no such sample.
+  // Of the first sample that is handed on and has user state (a thread of the kernel has none); 0:
+  // no such sample.
   uint32_t main_pid = 0;
   PerfRecordsEnd end = PerfRecordsEnd::Whole;
 };

@@ -29,8 +29,8 @@ inline constexpr uint32_t kFirstPerfUserRecord = 64;
 // "KSYMBOL", "THREAD_MAP"; "unknown" for all others, of which a file may hold billions.
 std::string name_of_perf_record(uint32_t type);
 
-// What is read and expanded at most: sixteen hours of one busy CPU at 1000 samples of 64 KiB a
-// second are 3.5 TiB, of which perf lets nobody keep more than disks hold. It bounds the time that
+// What is expanded at most: four and a half hours of one busy CPU at 1000 samples of 64 KiB a
+// second. It bounds the time that
 // a file made for it can take (zstd expands a byte to 30 KB).
 inline constexpr uint64_t kMaxPerfExpanded_bytes = uint64_t{1} << 40;
 

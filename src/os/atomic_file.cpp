@@ -229,8 +229,8 @@ Result<void> AtomicFile::commit() {
     return fail_to_write(error_number, path_, "putting the finished file in its place");
   }
   temporary_name_.clear();
-  file_.reset();
-  // EBADF: the directory could only be opened as O_PATH.
+  // Still locked: who takes what is there (upload::Spool) waits until it is known to stay. EBADF:
+  // the directory could only be opened as O_PATH.
   if (sync_failed(directory_.get()) && errno != EBADF) {
     return fail_to_write(errno, path_, "the file is there, but may not survive a power failure");
   }

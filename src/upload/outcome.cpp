@@ -3,6 +3,8 @@
 #include "base/time_units.h"
 #include "base/utf8.h"
 
+#include <algorithm>
+
 #include <fmt/core.h>
 
 namespace sentry_prof::upload {
@@ -70,8 +72,20 @@ bool is_in_sentrys_form(const HttpReply& reply) {
                                          reply.body.find("\"detail\"") != reply.body.npos);
 }
 
+// Relay's 400 for what stands in the DSN, not in the envelope (relay-server/src/extractors/
+// request_meta.rs, BadEventMeta).
+bool is_of_dsn(const HttpReply& reply) {
+  constexpr std::string_view kWords[] = {"bad sentry DSN public key", "bad project path parameter",
+                                         "unsupported protocol version"};
+  return std::ranges::any_of(kWords, [&](std::string_view words) {
+    return reply.sentry_error.find(words) != std::string::npos ||
+           reply.body.find(words) != std::string::npos;
+  });
+}
+
 OutcomeKind kind_of_reply(const HttpReply& reply) {
   const OutcomeKind kind = kind_of_status(reply.status);
+  if (kind == OutcomeKind::Refused && is_of_dsn(reply)) return OutcomeKind::Unauthorized;
   if (kind == OutcomeKind::Refused && !is_in_sentrys_form(reply)) return OutcomeKind::Misconfigured;
   const bool is_verdict = kind == OutcomeKind::Accepted || kind == OutcomeKind::Refused;
   if (is_verdict && is_page(reply)) return OutcomeKind::Misconfigured;
@@ -195,7 +209,7 @@ bool is_final(OutcomeKind kind) {
 
 bool may_be_of_one(const Outcome& outcome) {
   if (outcome.kind == OutcomeKind::RateLimited) return true;
-  const bool is_wrong_key = outcome.http_status == 401;
+  const bool is_wrong_key = outcome.kind == OutcomeKind::Unauthorized && outcome.http_status != 403;
   return outcome.was_connected && !is_wrong_key && outcome.kind != OutcomeKind::Cancelled;
 }
 

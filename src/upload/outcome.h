@@ -12,7 +12,7 @@ enum class OutcomeKind : uint8_t {
   Accepted,       // 2xx without a page in HTML
   Refused,        // 400 or another 4xx in Sentry's form: this envelope will never be taken
   TooLarge,       // 413
-  Unauthorized,   // 401, 403: wrong key, unknown or disabled project
+  Unauthorized,   // 401, 403, 400 for the DSN's sake: wrong key, unknown or disabled project
   RateLimited,    // 429, or not sent because of a limit that holds
   ServerFailed,   // 5xx, 408, 425, and answers that mean nothing
   NetworkFailed,  // no answer
@@ -45,8 +45,8 @@ bool is_worth_retrying(OutcomeKind kind);
 // also a wrong key or CA file, is mended elsewhere, and the envelope is still good then.
 bool is_final(OutcomeKind kind);
 // Another envelope may fare better now: a limit may be of its category only, a firewall that
-// dislikes the bytes of one says 403. That nobody is there, a wrong key (401), a certificate and
-// the user's ^C hold for all.
+// dislikes the bytes of one says 403. That nobody is there, a wrong key (401, 400), a certificate
+// and the user's ^C hold for all.
 bool may_be_of_one(const Outcome& outcome);
 
 // As the man page lists them.

@@ -37,16 +37,19 @@ constexpr uint32_t kKeepsPerListing = 100;
                           next_step));
 }
 
-bool read_whole(int fd, size_t size_bytes, std::string& out) {
+enum class ReadEnd { Whole, Short, Failed };
+
+// `errno` is that of what failed.
+ReadEnd read_whole(int fd, size_t size_bytes, std::string& out) {
   out.resize(size_bytes);
   size_t done = 0;
   while (done < size_bytes) {
     const ssize_t count = ::read(fd, out.data() + done, size_bytes - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
+    if (count <= 0) return count < 0 ? ReadEnd::Failed : ReadEnd::Short;
     done += static_cast<size_t>(count);
   }
-  return true;
+  return ReadEnd::Whole;
 }
 
 }  // namespace
@@ -142,16 +145,19 @@ os::Fd Spool::open_to_lock(const std::string& name) const {
 }
 
 // Open and locked, and still the file of that name: whoever had it before may have removed it.
+void Spool::note_unreadable(int error_number, const std::string& name, const char* next_step) {
+  const auto failure = fail_with_spool(error_number, path_ + "/" + name, next_step);
+  unreadable_ = failure.value();
+}
+
 os::Fd Spool::lock(const std::string& name) {
   os::Fd file = open_to_lock(name);
   if (!file.is_open() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     const int error_number = errno;
     // Gone, or in somebody's hands: not our business.
     if (error_number != ENOENT && error_number != EWOULDBLOCK) {
-      const auto failure = fail_with_spool(error_number, path_ + "/" + name,
-                                           "It stays there unsent: mend its owner and mode, or "
-                                           "remove it.");
-      unreadable_ = failure.value();
+      note_unreadable(error_number, name,
+                      "It stays there unsent: mend its owner and mode, or remove it.");
     }
     return os::Fd();
   }
@@ -260,9 +266,14 @@ std::optional<SpooledEnvelope> Spool::take(const Entry& entry) {
   struct stat status = {};
   if (::fstat(envelope.lock.get(), &status) != 0) return std::nullopt;
   const auto size_bytes = static_cast<size_t>(std::max<off_t>(status.st_size, 0));
-  if (!S_ISREG(status.st_mode) || size_bytes > limits_.max_file_bytes ||
-      !read_whole(envelope.lock.get(), size_bytes, envelope.body) ||
-      checksum_of(envelope.body) != entry.name.checksum) {
+  const bool may_be_read = S_ISREG(status.st_mode) && size_bytes <= limits_.max_file_bytes;
+  const ReadEnd end =
+      may_be_read ? read_whole(envelope.lock.get(), size_bytes, envelope.body) : ReadEnd::Short;
+  if (end == ReadEnd::Failed) {
+    note_unreadable(errno, envelope.name, "It stays there unsent: look after the disk.");
+    return std::nullopt;
+  }
+  if (end == ReadEnd::Short || checksum_of(envelope.body) != entry.name.checksum) {
     set_aside(envelope.name);
     return std::nullopt;
   }

@@ -106,6 +106,7 @@ class Spool {
   bool is_too_old(const Entry& entry) const;
   bool drop(const Entry& entry);
   void set_aside(const std::string& name);
+  void note_unreadable(int error_number, const std::string& name, const char* next_step);
   os::Fd lock(const std::string& name);
   os::Fd open_to_lock(const std::string& name) const;
   std::optional<SpooledEnvelope> take(const Entry& entry);

@@ -25,6 +25,7 @@ Result<std::unique_ptr<UploadQueue>> UploadQueue::start(Uploader& uploader, cons
   }
   uploader.on_failed_try(
       [&queue = *queue](const Outcome& outcome) { queue.note_failed_try(outcome); });
+  uploader.on_wait([&queue = *queue](const Wait& wait) { queue.note_wait(wait); });
   try {
     queue->thread_ = std::thread([&queue = *queue] { queue.run(); });
   } catch (const std::system_error& error) {
@@ -105,10 +106,21 @@ void UploadQueue::note_failed_try(const Outcome& outcome) {
   {
     const std::lock_guard lock(mutex_);
     figures_.trouble = outcome;
-    limited_until_ns_ = outcome.retry_in_ns == 0 ? 0 : os::monotonic_ns() + outcome.retry_in_ns;
+  }
+  tell_once(outcome);
+}
+
+// Also for a limit that came with another envelope's answer, accepted or not.
+void UploadQueue::note_wait(const Wait& wait) {
+  if (wait.reason != WaitReason::RateLimit) return;
+  {
+    const std::lock_guard lock(mutex_);
+    limited_until_ns_ = os::monotonic_ns() + wait.duration_ns;
+    if (!figures_.trouble) {
+      figures_.trouble = Outcome{.kind = OutcomeKind::RateLimited, .retry_in_ns = wait.duration_ns};
+    }
   }
   changed_.notify_all();
-  tell_once(outcome);
 }
 
 void UploadQueue::note(const Outcome& outcome) {

@@ -117,6 +117,7 @@ class UploadQueue {
   void make_room();
   void note(const Outcome& outcome);
   void note_failed_try(const Outcome& outcome);
+  void note_wait(const Wait& wait);
   void note_error(Error error);
   void tell_once(const Outcome& outcome);
   void collect_what_is_left();

@@ -122,6 +122,15 @@ inline std::vector<std::byte> stack_sample(uint64_t id, uint32_t tid, uint64_t t
       .build();
 }
 
+// As of a thread of the kernel, which has no user state.
+inline std::vector<std::byte> kernel_sample(uint64_t id, uint32_t tid, uint64_t time_ns) {
+  return RecordBuilder(PERF_RECORD_SAMPLE)
+      .sample_head(id, tid, tid, time_ns, 0)
+      .u64(PERF_SAMPLE_REGS_ABI_NONE)
+      .u64(0)
+      .build();
+}
+
 inline std::vector<std::byte> comm(uint64_t id, uint32_t tid, uint64_t time_ns,
                                    std::string_view name) {
   return RecordBuilder(PERF_RECORD_COMM)

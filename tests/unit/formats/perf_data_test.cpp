@@ -376,6 +376,16 @@ TEST_CASE("what perf sums up at the end is not counted twice as lost") {
   CHECK(alone.figures.stats.lost_records == 0);
 }
 
+TEST_CASE("a recording is not named after a thread of the kernel") {
+  const Played played = play(one_event()
+                                 .record(kernel_sample(5, 15, 100))
+                                 .record(stack_sample(5, 7, 200))
+                                 .record(stack_sample(5, 8, 300))
+                                 .file());
+  CHECK(played.survey.main_pid == 7);
+  CHECK(play(one_event().record(kernel_sample(5, 15, 100)).file()).survey.main_pid == 0);
+}
+
 TEST_CASE("a rest that cannot be read is told and counted") {
   std::vector<std::byte> file = one_event().record(stack_sample(5, 1, 300)).bytes();
   append(file, {std::byte{1}, std::byte{2}});
@@ -385,6 +395,11 @@ TEST_CASE("a rest that cannot be read is told and counted") {
   CHECK(cut.sink.sample_tids == Tids{1});
   CHECK(cut.survey.end == PerfRecordsEnd::CutOff);
   CHECK(cut.figures.stats.undecodable_samples == 1);
+  file.resize(file.size() - 2);
+  const Played killed = play(MemoryByteSource(file));
+  CHECK(killed.sink.sample_tids == Tids{1});
+  CHECK(killed.survey.end == PerfRecordsEnd::Whole);
+  CHECK(killed.figures.stats.undecodable_samples == 0);  // all that there is was read
   const Played damaged = play(one_event()
                                   .record(stack_sample(5, 1, 300))
                                   .record(RecordBuilder(9).build_with_size(3))

@@ -40,6 +40,12 @@ extern "C" int fsync(int fd) {
   return static_cast<int>(::syscall(SYS_fsync, fd));
 }
 
+extern "C" ssize_t read(int fd, void* buffer, size_t size_bytes) {
+  using namespace sentry_prof::test;
+  if (fails(DiskCall::Read)) return -1;
+  return ::syscall(SYS_read, fd, buffer, size_bytes);
+}
+
 extern "C" int renameat(int old_directory, const char* old_name, int new_directory,
                         const char* new_name) noexcept {
   using namespace sentry_prof::test;

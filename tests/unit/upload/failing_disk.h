@@ -1,4 +1,5 @@
-// A disk that fails when a file is committed: nothing less than a broken one does that by itself.
+// A disk that fails when a file is committed, or read: nothing less than a broken one does that by
+// itself.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@ enum class DiskCall : uint8_t {
   SyncFile,
   Rename,
   SyncDirectory,
+  Read,
 };
 
 // While it lives, each such call of this program is answered with EIO, on all threads.

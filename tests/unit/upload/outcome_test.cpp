@@ -115,6 +115,12 @@ TEST_CASE("An envelope is done with only when the server has judged it", "[outco
   for (const int status : {301, 401, 402, 403, 404, 405, 410, 415, 425, 429, 500})
     CHECK_FALSE(is_final(of_status(status).kind));
   CHECK(is_final(of_status(400, R"( {"detail":"bad envelope"})").kind));
+  // The envelope is good: the DSN is not.
+  const Outcome bad_key =
+      of_status(400, R"({"detail":"bad sentry DSN public key","causes":["invalid project key"]})");
+  CHECK(bad_key.kind == OutcomeKind::Unauthorized);
+  CHECK_FALSE(is_final(bad_key.kind));
+  CHECK_FALSE(may_be_of_one(bad_key));
   HttpReply reply;
   reply.status = 400;
   reply.sentry_error = "bad envelope";

@@ -410,3 +410,19 @@ TEST_CASE("An envelope that cannot be committed is taken back, and told", "[spoo
   keep(spool, "b");
   CHECK(drained(spool) == std::vector<std::string>{"b"});
 }
+
+TEST_CASE("An envelope that cannot be read now is left for later, and told", "[spool]") {
+  const TemporaryDirectory folder;
+  Spool spool = opened(folder.path());
+  keep(spool, "a");
+  REQUIRE(spool.rewind());
+  {
+    const FailingDisk disk(DiskCall::Read);
+    CHECK_FALSE(spool.take_next());
+    REQUIRE(spool.unreadable());
+    CHECK(spool.unreadable()->message.find("EIO") != std::string::npos);
+    CHECK(spool.losses().set_aside == 0);
+  }
+  REQUIRE(spool.rewind());
+  CHECK(drained(spool) == std::vector<std::string>{"a"});
+}

@@ -36,6 +36,7 @@ class FixedClient final : public HttpClient {
     HttpReply reply;
     reply.status = request.body == poison ? 500 : status.load();
     if (reply.status == 429) reply.retry_after = "100";
+    reply.rate_limits = rate_limits;
     return reply;
   }
   std::vector<std::string> bodies() const {
@@ -54,6 +55,7 @@ class FixedClient final : public HttpClient {
   std::atomic<int> status = 200;
   std::atomic<bool> is_out_of_memory = false;
   std::string poison = "none";
+  std::string rate_limits;
 
  private:
   mutable std::mutex mutex_;
@@ -227,6 +229,21 @@ TEST_CASE("Nobody waits at the end for a limit that holds for longer") {
   const QueueFigures figures = (*queue)->finish(0);
   REQUIRE(figures.trouble);
   CHECK(figures.trouble->kind == OutcomeKind::RateLimited);  // not "cancelled"
+  CHECK(figures.unsent.size() == 1);
+}
+
+TEST_CASE("A limit that came with an answer of success holds at the end, too") {
+  Bench bench;
+  bench.client.rate_limits = "100::organization";
+  auto queue = bench.start();
+  queue->put(envelope("a"));
+  while (bench.client.bodies().empty()) usleep(1000);
+  queue->put(envelope("b"));
+  CHECK(queue->end_within(kLong_ns, 5'000'000'000) == QueueEnd::Limited);
+  const QueueFigures figures = queue->finish(0);
+  CHECK(figures.accepted == 1);
+  REQUIRE(figures.trouble);
+  CHECK(figures.trouble->kind == OutcomeKind::RateLimited);
   CHECK(figures.unsent.size() == 1);
 }
 

@@ -125,7 +125,7 @@ int check_writing(const ConvertOptions& options, const std::string& path) {
   warn_of(options, false);
   if (auto ok = check_profile_outputs(options, path); !ok) {
     complain(ok.error().message);
-    return kInputOutput;
+    return ok.error().code == ErrorCode::InvalidArgument ? kWrongUsage : kInputOutput;
   }
   return kDone;
 }

@@ -20,9 +20,10 @@ Category category_of_chunk(std::string_view platform) {
 }
 
 Categories categories_of(const sentry::EnvelopeItem& item) {
-  if (item.type.is("profile")) return Category::Profile;
-  if (item.type.is("transaction")) return Category::Transaction;
-  if (!item.type.is("profile_chunk")) return Categories::all();
+  const sentry::ItemKind kind = sentry::item_kind_of(item.type);
+  if (kind == sentry::ItemKind::V1) return Category::Profile;
+  if (kind == sentry::ItemKind::Transaction) return Category::Transaction;
+  if (kind != sentry::ItemKind::V2) return Categories::all();
   std::string buffer;
   return category_of_chunk(item.platform ? item.platform->text(buffer) : "");
 }

@@ -1,9 +1,12 @@
 #include "os/temporary_name.h"
 
+#include "base/time_units.h"
+#include "os/clock.h"
 #include "os/directory.h"
 #include "os/fd.h"
 #include "os/random.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 
@@ -39,14 +42,23 @@ std::optional<pid_t> parse_owner(std::string_view text) {
   return pid;
 }
 
-// The lock tells of a living owner in another PID namespace, where our kill() cannot see it.
+// An owner locks its file as soon as it has made it.
+constexpr uint64_t kSurelyLocked_ns = 60 * kNsPerSecond;
+
+bool is_old(const struct stat& file) {
+  const uint64_t written_s = static_cast<uint64_t>(std::max<time_t>(file.st_mtime, 0));
+  return unix_ns() / kNsPerSecond > written_s + kSurelyLocked_ns / kNsPerSecond;
+}
+
+// The lock tells of a living owner in another PID namespace, where our kill() cannot see it; and of
+// one that was killed in a container, where each has the same pid.
 bool is_abandoned(int directory_fd, const char* name, pid_t owner) {
-  if (::kill(owner, 0) == 0 || errno != ESRCH) return false;
+  const bool owner_is_gone = ::kill(owner, 0) != 0 && errno == ESRCH;
   const Fd file(
       ::openat(directory_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   struct stat status = {};
   return file.is_open() && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) &&
-         ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
+         (owner_is_gone || is_old(status)) && ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
 }
 
 }  // namespace

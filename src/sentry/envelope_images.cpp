@@ -3,6 +3,7 @@
 #include "base/json_reader.h"
 #include "sentry/envelope_reader.h"
 #include "sentry/payload_facts.h"
+#include "sentry/text_kind.h"
 
 #include <cstddef>
 #include <string_view>
@@ -36,7 +37,8 @@ void add_length_edit(std::string_view envelope, const EnvelopeItem& item, size_t
 }
 
 void add_edits_of(std::string_view envelope, const EnvelopeItem& item, std::vector<Edit>& edits) {
-  if (!item.type.is("profile") && !item.type.is("profile_chunk")) return;
+  const ItemKind kind = item_kind_of(item.type);
+  if (kind != ItemKind::V1 && kind != ItemKind::V2) return;
   const auto facts = read_payload_facts(item.payload);
   if (!facts || facts->elf_type_offsets.empty()) return;
   const size_t more = facts->elf_type_offsets.size() * (kSymbolicToken.size() - kElfToken.size());

@@ -87,6 +87,13 @@ std::optional<EnvelopeHeader> EnvelopeReader::header() {
   for (JsonString key; reader.next_member(key);) {
     if (!key.is("event_id")) {
       header.has_type = header.has_type || key.is("type");
+      const JsonKind kind = reader.peek();
+      if (key.is("sent_at") && kind != JsonKind::String && kind != JsonKind::Null &&
+          kind != JsonKind::Malformed) {
+        fail(EnvelopePart::Header, reader.offset(),
+             "sent_at must be a time in text, as \"2026-01-15T12:00:00Z\", or null");
+        return std::nullopt;
+      }
       reader.skip_value();
       continue;
     }

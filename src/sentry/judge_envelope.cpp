@@ -178,7 +178,7 @@ bool EnvelopeJudge::judge_size(const EnvelopeItem& item, ItemKind kind) {
 }
 
 void EnvelopeJudge::count_profile(const EnvelopeItem& item) {
-  ++(item.type.is("profile") ? profiles_ : chunks_);
+  ++(item_kind_of(item.type) == ItemKind::V1 ? profiles_ : chunks_);
   if (profiles_ + chunks_ == 2) second_ = place_of(item);
 }
 

@@ -112,7 +112,8 @@ ValidatedKind kind_of(const Marks& marks) {
 
 ItemKind item_kind_of(const JsonString& type) {
   if (type.is("profile")) return ItemKind::V1;
-  if (type.is("profile_chunk")) return ItemKind::V2;
+  // Relay takes the second name, which Sentry's Android SDK 8.10 sent, for the first (ItemType).
+  if (type.is("profile_chunk") || type.is("profile_chunk_ui")) return ItemKind::V2;
   if (type.is("transaction")) return ItemKind::Transaction;
   const bool is_known = std::any_of(std::begin(kOtherTypes), std::end(kOtherTypes),
                                     [&type](std::string_view other) { return type.is(other); });

@@ -5,6 +5,9 @@
 #include "support/catch2.h"
 #include "unit/os/scratch.h"
 
+#include <chrono>
+#include <filesystem>
+
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/fs.h>
@@ -264,6 +267,24 @@ TEST_CASE("AtomicFile removes what ended runs left, and nothing else") {
     INFO(name);
     CHECK(std::filesystem::exists(scratch / name));
   }
+}
+
+TEST_CASE(
+    "A temporary that nobody has locked for a minute is a killed run's, whoever has its pid") {
+  const ScratchDirectory scratch;  // in containers all have the same
+  const std::string own = ".out.json." + std::to_string(::getpid()) + "-";
+  const std::string stale = own + "0123456789abcdef.sentry-prof-tmp";
+  const std::string locked = own + "00000000000000aa.sentry-prof-tmp";
+  const auto before = std::filesystem::file_time_type::clock::now() - std::chrono::minutes(2);
+  for (const std::string& name : {stale, locked}) {
+    write_text(scratch / name, "half");
+    std::filesystem::last_write_time(scratch / name, before);
+  }
+  const os::Fd lock(::open((scratch / locked).c_str(), O_RDONLY));
+  REQUIRE(::flock(lock.get(), LOCK_EX) == 0);
+  REQUIRE(write_whole(scratch / "out.json", "text"));
+  CHECK_FALSE(std::filesystem::exists(scratch / stale));
+  CHECK(std::filesystem::exists(scratch / locked));
 }
 
 TEST_CASE("A run that was killed leaves a temporary that the next run removes") {

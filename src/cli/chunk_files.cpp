@@ -70,6 +70,10 @@ Result<void> write_file(const std::string& path, std::string_view bytes) {
   return file->commit();
 }
 
+Result<void> write_output(const std::string& path, std::string_view bytes) {
+  return path == "-" ? write_to_stdout(bytes) : write_file(path, bytes);
+}
+
 std::string chunk_path(const std::string& path, uint32_t chunk_number) {
   if (chunk_number <= 1) return path;
   const bool is_json = path.ends_with(kSuffix);

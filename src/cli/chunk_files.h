@@ -33,6 +33,8 @@ Result<void> write_to_stdout(std::string_view bytes);
 
 // Whole or not there.
 Result<void> write_file(const std::string& path, std::string_view bytes);
+// The same, or of "-" to standard output.
+Result<void> write_output(const std::string& path, std::string_view bytes);
 
 // LimitExceeded, Malformed: what Sentry would refuse is not written.
 Result<std::string> chunk_json(const Profile& profile, SentryFormat format, uint32_t chunk_number);

@@ -7,7 +7,6 @@
 #include "cli/message.h"
 #include "cli/problem_text.h"
 #include "cli/validation_json.h"
-#include "os/atomic_file.h"
 #include "sentry_prof/repair.h"
 
 #include <algorithm>
@@ -19,14 +18,6 @@
 namespace sentry_prof::cli {
 
 namespace {
-
-Result<void> write_output(const std::string& path, std::string_view bytes) {
-  if (path == "-") return write_to_stdout(bytes);
-  auto file = os::AtomicFile::create(path);
-  if (!file) return tl::unexpected(file.error());
-  if (auto written = file->write(bytes); !written) return written;
-  return file->commit();
-}
 
 std::string shown_name(const std::string& name) {
   return printable_utf8(name == "-" ? "<stdin>" : name);

@@ -1,7 +1,6 @@
 #include "cli/judged_file.h"
 
 #include "cli/exit_code.h"
-#include "formats/perf_data_header.h"
 #include "sentry/problem_list.h"
 
 #include <new>
@@ -51,9 +50,6 @@ JudgedFile judge_input(const std::string& name, const Result<ProfileInput>& inpu
     file.error = input.error();
   } else if (input->too_large) {
     judge_size(*input->too_large, options.judging(), too_large_hint, file);
-  } else if (formats::is_perf_data(input->text)) {
-    file.error = Error{ErrorCode::Malformed,
-                       name + ": is a perf.data file: sentry-prof convert makes profiles of it"};
   } else {
     file.report = validate(input->text, options.judging());
   }

@@ -1,6 +1,7 @@
 #include "cli/profile_input.h"
 
 #include "compress/expander.h"
+#include "formats/perf_data_header.h"
 #include "os/input_file.h"
 #include "sentry/text_kind.h"
 #include "sentry_prof/limits.h"
@@ -140,7 +141,13 @@ Result<ProfileInput> read_profile_input(const std::string& path, bool has_size_l
   const auto head = read_head(*file);
   if (!head) return tl::unexpected(head.error());
   const Compression compression = compress::detect_compression(*head);
-  if (compression == Compression::None) return read_plain(*file, *head, has_size_limit);
+  if (compression == Compression::None) {
+    if (formats::is_perf_data(*head)) {
+      return fail(ErrorCode::Malformed,
+                  file->name() + ": is a perf.data file: sentry-prof convert makes profiles of it");
+    }
+    return read_plain(*file, *head, has_size_limit);
+  }
   const auto expander = compress::make_expander(compression);
   auto input = read_compressed(*file, *head, *expander, has_size_limit);
   if (input && compress::detect_compression(input->text) != Compression::None) {

@@ -26,7 +26,8 @@ struct ProfileInput {
 // `path` as os::InputFile takes it. Compressed files are told by their content and expanded, once.
 // Files, and what compressed ones expand to, are read up to the server's limits: 50 MiB for a
 // profile, 200 MiB for an envelope; without `has_size_limit` up to 4 GiB. Memory: the text, and
-// never twice of it but while a pipe's text grows. Malformed: damaged compressed data; other errors
+// never twice of it but while a pipe's text grows. Malformed: damaged compressed data,
+// or a perf.data file; other errors
 // are of the system.
 Result<ProfileInput> read_profile_input(const std::string& path, bool has_size_limit);
 

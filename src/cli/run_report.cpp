@@ -68,8 +68,7 @@ bool write_summary(const ProfileOptions& options, const recorder::RunFigures& fi
                    const ChunkFiles& files) {
   if (options.summary.empty()) return true;
   const std::string json = recorder::summary_json(figures, files.written());
-  const auto ok =
-      options.summary == "-" ? write_to_stdout(json) : write_file(options.summary, json);
+  const auto ok = write_output(options.summary, json);
   if (!ok) complain(ok.error().message);
   return ok.has_value();
 }

@@ -118,7 +118,7 @@ Prepared prepare(const std::string& name, const UploadCommandOptions& options,
 }
 
 int write_envelope(const std::string& path, std::string_view envelope) {
-  const auto written = path == "-" ? write_to_stdout(envelope) : write_file(path, envelope);
+  const auto written = write_output(path, envelope);
   if (written) return kDone;
   complain(written.error().message);
   return kInputOutput;

@@ -113,6 +113,14 @@ class Surveyor {
                   [&](const PerfBuildId& entry) { return doubtful.contains(entry.path); });
   }
 
+  // Of the events that are known by now, if there are any: before gigabytes of records are read in
+  // vain.
+  Result<void> check_events() {
+    if (header_.events.empty()) return {};  // of a pipe, which tells of them between its records
+    complete_table();
+    return table_.check();
+  }
+
   // Of all events that the file tells of. After that survey() knows the main process.
   Result<PerfEventTable> finish_table() {
     complete_table();
@@ -190,6 +198,7 @@ Result<PerfData> PerfData::open(const ByteSource& file, uint64_t max_expanded_by
   auto header = read_perf_header(file);
   if (!header) return tl::unexpected(header.error());
   Surveyor surveyor(*header);
+  if (auto ok = surveyor.check_events(); !ok) return tl::unexpected(std::move(ok.error()));
   const PerfRecordRange range{header->data_offset, header->data_bytes, max_expanded_bytes};
   const auto end =
       for_each_perf_record(file, range, [&](Bytes record) { surveyor.on_record(record); });

@@ -420,6 +420,35 @@ TEST_CASE("samples that break their own format are undecodable") {
   CHECK(played.sink.times.back() == 100);
 }
 
+namespace {
+
+// Counts what is read of it.
+struct WatchedSource final : ByteSource {
+  explicit WatchedSource(const ByteSource& source) : bytes(source) {}
+  uint64_t size_bytes() const override { return bytes.size_bytes(); }
+  [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override {
+    read_bytes += out.size();
+    return bytes.read_at(offset, out);
+  }
+
+  const ByteSource& bytes;
+  mutable uint64_t read_bytes = 0;
+};
+
+}  // namespace
+
+TEST_CASE("events without stacks are refused before any record is read") {
+  perf_event_attr bare = stack_attr();
+  bare.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+  PerfDataBuilder records;
+  records.event(bare, {});
+  for (uint64_t i = 0; i < 1000; ++i) records.record(stack_sample(5, 1, i));
+  const auto file = records.file();
+  const WatchedSource source(file);
+  CHECK_FALSE(PerfData::open(source));
+  CHECK(source.read_bytes < file.size_bytes() / 2);
+}
+
 TEST_CASE("what cannot be unwound is refused with the next step") {
   perf_event_attr chains = stack_attr();
   chains.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN;

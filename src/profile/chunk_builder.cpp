@@ -16,9 +16,8 @@ constexpr uint64_t kSample_bytes = 100;
 constexpr uint64_t kFrame_bytes = 120 + kFrameName_bytes + kImagePath_bytes;
 // All members at their longest, with a build id of 64 bytes.
 constexpr uint64_t kImage_bytes = 400 + kImagePath_bytes;
-// "18446744073709551615":{"name":""}, around two kernel names of 15 bytes, each of which may become
-// three (U+FFFD), and a process number.
-constexpr uint64_t kThread_bytes = 160;
+// "18446744073709551615":{"name":""},
+constexpr uint64_t kThread_bytes = 40 + kThreadName_bytes;
 // Everything that is there once.
 constexpr uint64_t kRest_bytes = 16 * 1024;
 

@@ -17,6 +17,9 @@ namespace sentry_prof::profile {
 // average (long C++ names are rare; most are below 100 bytes), each path of an image at most.
 inline constexpr uint64_t kFrameName_bytes = 384;
 inline constexpr uint64_t kImagePath_bytes = 256;
+// Of a thread, in JSON: two kernel names of 15 bytes, each of which may become three (U+FFFD), and
+// a process number. perf.data may hold longer ones.
+inline constexpr uint64_t kThreadName_bytes = 120;
 
 // A frame before it has a name and an address in the profile.
 struct FrameKey {

@@ -1,6 +1,7 @@
 #include "profile/chunk_threads.h"
 
 #include "base/utf8.h"
+#include "profile/bounded_text.h"
 #include "sentry_prof/limits.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ std::vector<bool> threads_with_samples(const RawChunk& chunk) {
 
 // "worker"; "cc1plus (1234)" for another process's main thread, "worker (cc1plus 1234)" for its
 // others.
-std::string display_name(const RawThread& thread, uint32_t main_pid) {
+std::string whole_name(const RawThread& thread, uint32_t main_pid) {
   const std::string process = printable_utf8(thread.process_name);
   std::string name = printable_utf8(thread.name);
   if (name.empty()) name = process;
@@ -24,6 +25,10 @@ std::string display_name(const RawThread& thread, uint32_t main_pid) {
   if (thread.pid == main_pid) return name;
   const bool says_more = !process.empty() && process != name;
   return name + " (" + (says_more ? process + " " : "") + std::to_string(thread.pid) + ")";
+}
+
+std::string display_name(const RawThread& thread, uint32_t main_pid) {
+  return shortened_for_json(whole_name(thread, main_pid), kThreadName_bytes);
 }
 
 // V1 shows one thread at first. A main thread that only waits for busy ones would hide what the

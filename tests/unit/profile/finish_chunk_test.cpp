@@ -251,6 +251,17 @@ TEST_CASE("Thread names are printable and carry other processes") {
                                           "worker (cc1plus 20)", "thread 30 (30)", "thread 12"});
 }
 
+TEST_CASE("Thread names stay within what the estimate of the chunk's size gives them") {
+  Fixture f;
+  const std::string controls(62, '\x01');  // of a hostile perf.data: U+FFFD each
+  const uint32_t thread = f.builder.thread(20, 21, 0);
+  f.builder.name_thread(thread, controls, controls);
+  f.sample(2000, thread, {leaf(kProgram, 1)});
+  const std::string name = f.finish().threads[0].name;
+  CHECK(name.size() <= kThreadName_bytes);
+  CHECK(name.ends_with("(20)"));
+}
+
 TEST_CASE("The main thread is shown first if it has two samples and a tenth of the busiest's") {
   struct Case {
     int main_samples, busy_samples;

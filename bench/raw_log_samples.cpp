@@ -1,7 +1,7 @@
 #include "raw_log_samples.h"
 
 #include "os/file.h"
-#include "recorder/mapping_facts.h"
+#include "recorder/mapping_of_event.h"
 #include "recorder/register_mapping.h"
 #include "recorder/replay.h"
 

@@ -26,8 +26,8 @@ namespace sentry_prof::recorder {
 
 namespace {
 
-// Only what is older than this is sure to have been handed on: what the sampler holds back, and as
-// much again where a hypervisor stops the CPU that is writing a record.
+// Only what is older than this is sure to have been handed on: what the sampler holds back, and
+// four times as much again where a hypervisor stops the CPU that is writing a record.
 constexpr uint64_t kSettled_ns = 5 * sampling::kPublishSlack_ns;
 // A sample is handed on within kPollInterval_ns and what the merge holds back. Much later the stack
 // that it saw is gone, and each attempt a waste.

@@ -27,6 +27,11 @@ struct CallSite {
   bool may_be_indirect = false;
   int32_t target_offset = 0;  // Direct: from the return address to what was called
 
+  // What a direct call went to, in the address space of its return address.
+  uint64_t target(uint64_t return_address) const {
+    return return_address + static_cast<uint64_t>(int64_t{target_offset});
+  }
+
   bool operator==(const CallSite&) const = default;
 };
 

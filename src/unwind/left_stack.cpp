@@ -23,8 +23,7 @@ bool calls_changer(const LeftStack& left, const Module& module, uint64_t runtime
   uint32_t work = 0;
   const CallSite call = call_sites.before(module, module.code, runtime_pc, work);
   if (!spend(work, work_left) || call.kind != CallKind::Direct) return false;
-  const auto target_offset = static_cast<uint64_t>(int64_t{call.target_offset});
-  const uint64_t target = to_link({runtime_pc}, module.bias).value + target_offset;
+  const uint64_t target = call.target(to_link({runtime_pc}, module.bias).value);
   return left.changer_pc - target < kLongestChanger_bytes;  // wraps to a huge value below
 }
 

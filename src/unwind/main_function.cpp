@@ -24,6 +24,7 @@ bool begins_with(Bytes code, const Opcode& opcode) {
   return std::ranges::equal(code.first(opcode.size()), std::as_bytes(std::span(opcode)));
 }
 
+// Or may leave: those of X86Effect from Return on.
 bool leaves(X86Effect effect) {
   return effect >= X86Effect::Return && effect != X86Effect::CallsKernel;
 }
@@ -37,12 +38,6 @@ std::optional<LinkAddress> address_in_rdi(Bytes instruction, LinkAddress next) {
   int32_t operand = 0;
   std::memcpy(&operand, instruction.data() + sizeof(Opcode), sizeof operand);
   return LinkAddress{base + static_cast<uint64_t>(int64_t{operand})};
-}
-
-// musl's start code has a function of C do the rest.
-std::optional<LinkAddress> target_of_call(const CallSite& call, LinkAddress next) {
-  if (call.kind != CallKind::Direct) return std::nullopt;
-  return LinkAddress{next.value + static_cast<uint64_t>(int64_t{call.target_offset})};
 }
 
 }  // namespace
@@ -61,9 +56,9 @@ std::optional<LinkAddress> main_function(const CodeSource& code, uint32_t& work)
     if (const auto address = address_in_rdi(encoded, pc)) return address;
     const CallSite call = call_before(encoded);
     if (call.kind == CallKind::None) continue;
-    const auto target = target_of_call(call, pc);
-    if (!target || std::exchange(has_called, true)) return std::nullopt;
-    pc = *target;
+    // musl's has a function of C do the rest.
+    if (call.kind != CallKind::Direct || std::exchange(has_called, true)) return std::nullopt;
+    pc = {call.target(pc.value)};
   }
   return std::nullopt;
 }

@@ -56,7 +56,7 @@ CompactRule Walker::rule_by_caller() {
     const CallSite call = call_behind(return_address);
     CompactRule rule;
     if (call.kind == CallKind::Direct) {
-      rule = rule_in_function({target_of(call, return_address)}, called);
+      rule = rule_in_function({call.target(return_address)}, called);
     } else if (call.kind == CallKind::Indirect) {
       if (!in_main) in_main = rule_in_main();
       rule = *in_main;
@@ -137,7 +137,7 @@ bool Walker::may_be_called_by_rule(RuntimeAddress function, CompactRule rule) {
   if (rule.kind == CompactKind::NoCfi || !stack_.read_u64({slot}, return_address)) return false;
   const CallSite call = call_behind(return_address);
   if (call.kind != CallKind::Direct) return call.kind == CallKind::Indirect;
-  const RuntimeAddress target{target_of(call, return_address)};
+  const RuntimeAddress target{call.target(return_address)};
   return target == function || modules_.find(target) != module_;  // else by a stub of the PLT
 }
 

@@ -106,7 +106,7 @@ bool Walker::called_stub_here(uint64_t return_address, LinkAddress begin) {
   // Tables of interfaces are searched in some 100 bytes (VtableStubs::create_itable_stub).
   constexpr uint64_t kLongestStub_bytes = 1024;
   const CallSite call = call_behind(return_address);
-  const uint64_t target = target_of(call, return_address);
+  const uint64_t target = call.target(return_address);
   return call.kind == CallKind::Direct && target > begin.value && target <= cursor_.pc &&
          cursor_.pc - target < kLongestStub_bytes;
 }

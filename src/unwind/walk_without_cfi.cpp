@@ -238,10 +238,6 @@ bool Walker::is_signal_return(uint64_t return_address) {
   return spend(row.work) && status == RowStatus::Found && row.is_signal_frame;
 }
 
-uint64_t Walker::target_of(CallSite call, uint64_t return_address) {
-  return return_address + static_cast<uint64_t>(int64_t{call.target_offset});
-}
-
 // A direct call that leads to no code is none: those bytes are something else.
 CallSite Walker::call_behind(uint64_t return_address) {
   if (work_left_ == 0) return {};
@@ -255,7 +251,7 @@ CallSite Walker::call_behind(uint64_t return_address) {
           : call_sites_.before(*module, module->code, return_address, work);
   if (!spend(work)) return {};
   const bool leads_nowhere =
-      call.kind == CallKind::Direct && modules_.find({target_of(call, return_address)}) == nullptr;
+      call.kind == CallKind::Direct && modules_.find({call.target(return_address)}) == nullptr;
   if (!leads_nowhere) return call;
   return {call.may_be_indirect ? CallKind::Indirect : CallKind::None};
 }

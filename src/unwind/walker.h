@@ -3,6 +3,7 @@
 // information in walk_without_cfi.cpp, walk_by_function_start.cpp and walk_by_prologue.cpp.
 #pragma once
 
+#include "unwind/code_address_mask.h"
 #include "unwind/code_facts.h"
 #include "unwind/compact_rule.h"
 #include "unwind/cursor.h"
@@ -13,7 +14,6 @@
 #include "unwind/walk_trail.h"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 
 namespace sentry_prof::unwind {
@@ -35,16 +35,6 @@ inline constexpr uint32_t kMaxUncachedWork = 1u << 14;
 // 75, 55, 49, 69, 55 with the memory of the last walk; bench/unwind_bench.cpp).
 inline constexpr uint64_t kPrefetch_bytes = 2048;
 inline constexpr uint64_t kCacheLine_bytes = 64;
-
-// What is kept of an aarch64 return address, whose upper bits may be a signature (pointer
-// authentication). The kernel gives no mask with a sample (ptrace does: NT_ARM_PAC_MASK), but none
-// is needed: the signature lies above all user addresses, how many bits ever the kernel gives these
-// (36 at the least, 39, 42, 47, 48 or 52: CONFIG_ARM64_VA_BITS), so above all mapped code as well.
-inline uint64_t code_address_mask(const ModuleMap& modules) {
-  constexpr uint64_t kLeastTop = uint64_t{1} << 35;  // 36 bits
-  const uint64_t end = modules.modules().empty() ? 0 : modules.modules().back().end.value;
-  return UINT64_MAX >> std::countl_zero(end | kLeastTop);
-}
 
 // Outcome of one step from a frame to its caller.
 enum class Step : uint8_t { Continues, Ends };
@@ -424,7 +414,6 @@ class Walker {
   bool is_behind_call(uint64_t return_address);
   bool leads_to_memory_code(uint64_t return_address);
   bool is_signal_return(uint64_t return_address);
-  static uint64_t target_of(CallSite call, uint64_t return_address);
   CallSite call_behind(uint64_t return_address);
   Step step_by_frame_pointer();
   std::optional<Step> step_by_mark_of_first();

@@ -1,30 +1,15 @@
 #include "prerequisites.h"
 
 #include "process.h"
-#include "support/catch2.h"
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 namespace sentry_prof::testing {
-
-namespace {
-
-bool g_was_skipped = false;
-
-bool may_not_skip() {
-  const char* value = std::getenv("SENTRY_PROF_REQUIRE_PERF");
-  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
-}
-
-}  // namespace
 
 std::optional<std::string> missing_perf() {
   perf_event_attr attributes{};
@@ -64,18 +49,5 @@ std::optional<std::string> missing_in_mount_namespace(const std::string& what,
 std::optional<std::string> missing_mount_namespace() {
   return missing_in_mount_namespace("a private mount namespace", "true");
 }
-
-void note_skip(const std::string& reason) {
-  if (may_not_skip()) FAIL("may not be skipped here (SENTRY_PROF_REQUIRE_PERF): " << reason);
-  note_optional_skip(reason);
-}
-
-void note_optional_skip(const std::string& reason) {
-  g_was_skipped = true;
-  std::printf("skipped: %s\n", reason.c_str());
-  SUCCEED(reason);
-}
-
-bool was_skipped() { return g_was_skipped; }
 
 }  // namespace sentry_prof::testing

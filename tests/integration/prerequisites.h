@@ -1,6 +1,7 @@
-// What a test needs of the machine. A test that cannot run says so and is counted as skipped by
-// Meson (exit status 77); with SENTRY_PROF_REQUIRE_PERF=1 in the environment it fails instead.
+// What a test needs of the machine, for SKIP_IF().
 #pragma once
+
+#include "support/skips.h"
 
 #include <optional>
 #include <string>
@@ -16,18 +17,4 @@ std::optional<std::string> missing_mount_namespace();
 std::optional<std::string> missing_in_mount_namespace(const std::string& what,
                                                       const std::string& script);
 
-// Prints the reason, or fails the test where skipping is not allowed.
-void note_skip(const std::string& reason);
-// Of what even a machine that runs all tests may lack: never a failure.
-void note_optional_skip(const std::string& reason);
-bool was_skipped();
-
 }  // namespace sentry_prof::testing
-
-// For the beginning of a test case: ends it if `missing` is a reason.
-#define SKIP_IF(missing)                             \
-  if (const auto why_skipped = (missing)) {          \
-    ::sentry_prof::testing::note_skip(*why_skipped); \
-    return;                                          \
-  }                                                  \
-  static_assert(true)

@@ -96,8 +96,11 @@ int main(int count, char** words) {
   }
   try {
     return sentry_prof::judge::run(*options);
-  } catch (const std::exception& error) {
+  } catch (const sentry_prof::judge::NotPermitted& error) {
     fmt::print("skipped: {}\n", error.what());
     return 77;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "single_step: {}\n", error.what());
+    return 3;
   }
 }

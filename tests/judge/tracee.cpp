@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <stdexcept>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -40,7 +39,7 @@ void pin_to_one_cpu() {
   arguments.push_back(nullptr);
   // The same addresses in every run.
   ::personality(ADDR_NO_RANDOMIZE);
-  ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+  if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(126);
   ::raise(SIGSTOP);
   ::execvp(arguments[0], arguments.data());
   ::_exit(127);
@@ -62,7 +61,8 @@ void Tracee::start(const std::vector<std::string>& command) {
   if (pid_ < 0) refuse("fork");
   if (pid_ == 0) become(command);
   int status = 0;
-  if (::waitpid(pid_, &status, 0) != pid_ || !WIFSTOPPED(status)) refuse("PTRACE_TRACEME");
+  if (::waitpid(pid_, &status, 0) != pid_) refuse("waitpid");
+  if (!WIFSTOPPED(status)) throw NotPermitted("ptrace(PTRACE_TRACEME) is refused");
   if (::ptrace(PTRACE_SETOPTIONS, pid_, nullptr, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL) != 0) {
     refuse("PTRACE_SETOPTIONS");
   }

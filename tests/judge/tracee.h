@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -25,12 +26,17 @@ struct Stop {
   int number = 0;  // of the signal; the wait status of Ended
 };
 
+// The kernel does not let us trace at all.
+struct NotPermitted : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // Only the main thread is stepped; threads and processes that it starts run free. Throws
-// std::runtime_error where the kernel refuses.
+// std::runtime_error where a call fails that does not in general.
 class Tracee {
  public:
   // Begins at the first instruction after exec. Pins itself and the command to one CPU: a change of
-  // CPU at every instruction would take several times as long.
+  // CPU at every instruction would take several times as long. Throws NotPermitted.
   explicit Tracee(const std::vector<std::string>& command);
   Tracee(const Tracee&) = delete;
   Tracee& operator=(const Tracee&) = delete;

@@ -3,6 +3,7 @@
 #include "os/paths.h"
 #include "os/temporary_name.h"
 #include "support/catch2.h"
+#include "support/skips.h"
 #include "unit/os/scratch.h"
 
 #include <chrono>
@@ -153,7 +154,7 @@ TEST_CASE("AtomicFile finds out before writing that a file may not be replaced b
   const bool can_be_immutable =
       ::ioctl(file.get(), FS_IOC_GETFLAGS, &flags) == 0 && set_flags(flags | FS_IMMUTABLE_FL);
   if (!can_be_immutable) {
-    WARN("skipped: needs root, and a file system with such flags");
+    testing::note_optional_skip("needs root, and a file system with such flags");
     return;
   }
   const auto refused = os::check_writable(path);
@@ -189,7 +190,7 @@ TEST_CASE("AtomicFile writes into a directory that may not be listed") {
 
 TEST_CASE("AtomicFile finds out before writing that a sticky directory protects a file") {
   if (::geteuid() != 0) {
-    WARN("skipped: needs root to make a file of another user");
+    testing::note_skip("needs root to make a file of another user");
     return;
   }
   const ScratchDirectory scratch;
@@ -229,7 +230,7 @@ TEST_CASE("AtomicFile at the limit of file sizes says how much was needed and le
 
 TEST_CASE("AtomicFile under sudo belongs to the user who called") {
   if (::geteuid() != 0) {
-    WARN("skipped: needs root");
+    testing::note_skip("needs root");
     return;
   }
   const ScratchDirectory scratch;

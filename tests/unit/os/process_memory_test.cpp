@@ -5,6 +5,7 @@
 #include "os/process.h"
 #include "support/catch2.h"
 #include "support/fork_child.h"
+#include "support/skips.h"
 
 #include <chrono>
 #include <cstring>
@@ -117,7 +118,7 @@ TEST_CASE("A reader reads as far as there is memory") {
 TEST_CASE("A reader does not wait for a page that does not come, but reads again once it has") {
   LatePage page;
   if (!page.is_late()) {
-    WARN("userfaultfd(2) is not permitted here");
+    testing::note_skip("userfaultfd(2) is not permitted here");
     return;
   }
   const Mapping mapping;

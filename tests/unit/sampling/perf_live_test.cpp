@@ -1,11 +1,11 @@
-// The perf backend on real processes. Where the kernel does not permit it, each test says so and
-// passes.
+// The perf backend on real processes. Where the kernel does not permit it, each test is skipped.
 #include "os/clock.h"
 #include "sampling/perf_open.h"
 #include "sampling/perf_sampler.h"
 #include "sampling/thread_events.h"
 #include "support/catch2.h"
 #include "support/fork_child.h"
+#include "support/skips.h"
 
 #include <algorithm>
 #include <chrono>
@@ -126,13 +126,13 @@ void record_until(Sampler& sampler, EventSink& sink, const std::function<bool()>
   while (!is_enough() && os::monotonic_ns() < give_up_ns) wait_and_drain(sampler, sink);
 }
 
-// False, with a word to the user, where the kernel does not let us.
+// False where the kernel does not let us: the test is skipped.
 bool is_permitted(const Result<void>& attached) {
   if (attached) return true;
   const bool is_refusal = attached.error().code == ErrorCode::PermissionDenied ||
                           attached.error().code == ErrorCode::Unsupported;
   if (!is_refusal) FAIL(attached.error().message);
-  std::printf("skipped: %s\n", attached.error().message.c_str());
+  testing::note_skip(attached.error().message);
   return false;
 }
 
@@ -183,7 +183,7 @@ namespace {
 bool keeps_periods() {
   const auto choices = probe_choices({});
   if (choices && choices->keeps_periods) return true;
-  std::printf("skipped: needs perf_event_open, and Linux 6.13\n");
+  testing::note_optional_skip("needs perf_event_open, and Linux 6.13");
   return false;
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("samples that are lost to the very end are counted") {
     auto sampler = make_perf_sampler(at_hz(kHz));
     const SamplerStats stats = stats_of_unread_second(*sampler, is_ended_first);
     if (!sampler->setup().counts_lost_samples) {
-      std::printf("skipped: needs perf_event_open, and Linux 6.0\n");
+      testing::note_optional_skip("needs perf_event_open, and Linux 6.0");
       return;
     }
     std::printf("%lu samples and %lu lost in one second of CPU time at %u Hz\n",
@@ -370,7 +370,9 @@ TEST_CASE("of several processes the one that is refused is named") {
     ::_exit(message.find("process 1 ") != std::string::npos ? 0 : 2);
   });
   const int outcome = WEXITSTATUS(process.wait());
-  if (outcome == 1) std::printf("skipped: sampling oneself is not permitted, or process 1 is\n");
+  if (outcome == 1) {
+    testing::note_optional_skip("sampling oneself is not permitted, or process 1 is");
+  }
   CHECK(outcome <= 1);
 }
 
@@ -424,7 +426,7 @@ int outcome_with_file_limit(rlim_t limit) {
 
 TEST_CASE("with few open files, all threads are attached in the cheaper way or none") {
   if (outcome_with_file_limit(100'000) == 1) {
-    std::printf("skipped: perf_event_open is not permitted\n");
+    testing::note_skip("perf_event_open is not permitted");
     return;
   }
   const auto cpus = static_cast<rlim_t>(std::thread::hardware_concurrency());
@@ -438,7 +440,7 @@ TEST_CASE("a thread that could not be opened on all CPUs leaves no late event be
   const std::vector<int> cpus = {0, 0};  // two rings, on any machine
   const auto rings = open_rings(cpus, 128 * 1024);
   if (!rings) {
-    std::printf("skipped: %s\n", rings.error().message.c_str());
+    testing::note_skip(rings.error().message);
     return;
   }
   EventChoices choices;

@@ -6,6 +6,7 @@
 #include "os/file.h"
 #include "os/proc_text.h"
 #include "support/catch2.h"
+#include "support/skips.h"
 #include "target/launch.h"
 #include "unit/os/scratch.h"
 
@@ -210,7 +211,7 @@ TEST_CASE("A JIT map that is older than the program was another's") {
 
 TEST_CASE("A JIT map is looked for in the /tmp that the process sees, by the pid it knows") {
   if (::geteuid() != 0) {
-    WARN("skipped: needs root for namespaces");
+    testing::note_skip("needs root for namespaces");
     return;
   }
   const std::string script =
@@ -224,7 +225,7 @@ TEST_CASE("A JIT map is looked for in the /tmp that the process sees, by the pid
     if ((pid = only_child_of(process.pid()))) map = find_jit_map(*pid, 0);
   }
   if (!map) {
-    WARN("skipped: no mount and pid namespaces here");
+    testing::note_skip("no mount and pid namespaces here");
     return;
   }
   CHECK(text_of(map) == "1000 10 inside\n");
@@ -246,7 +247,7 @@ TEST_CASE("A JIT map is looked for in the /tmp that the process sees, by the pid
 
 TEST_CASE("A JIT map is believed if the process's user owns it, or root alone") {
   if (::geteuid() != 0) {
-    WARN("skipped: needs root to give files to other users");
+    testing::note_skip("needs root to give files to other users");
     return;
   }
   constexpr uid_t kNobody = 65534, kSomebody = 12345;

@@ -4,6 +4,7 @@
 #include "base/hex.h"
 #include "os/clock.h"
 #include "support/catch2.h"
+#include "support/skips.h"
 #include "target/mapping_kind.h"
 #include "target/proc.h"
 #include "unit/os/scratch.h"
@@ -151,7 +152,7 @@ TEST_CASE("a vdso without a build id may be of any kernel, unless it was recorde
   REQUIRE(self);
   const auto own = std::ranges::find(self->mappings, kVdsoPath, &MappingFacts::path);
   if (own == self->mappings.end()) {
-    WARN("skipped: this kernel maps no vdso");
+    testing::note_optional_skip("this kernel maps no vdso");
     return;
   }
   CHECK_FALSE(make_local_opener({kLater_ns, "", false})->open(*own));

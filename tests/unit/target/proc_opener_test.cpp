@@ -1,6 +1,7 @@
 // Files behind the mappings of a real program, copied so that they can be deleted and replaced.
 #include "support/catch2.h"
 #include "support/fork_child.h"
+#include "support/skips.h"
 #include "target/image_store.h"
 #include "target/launch.h"
 #include "target/mapping_kind.h"
@@ -87,7 +88,7 @@ TEST_CASE("The opener opens the file of a mapping, by its range and by its path"
 
 TEST_CASE("The opener finds a deleted file that still runs") {
   if (!has_map_files()) {
-    WARN("skipped: map_files needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE");
+    testing::note_skip("map_files needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE");
     return;
   }
   const ScratchDirectory scratch;
@@ -137,7 +138,7 @@ TEST_CASE("The opener finds a replaced program by its build id if map_files is c
   REQUIRE(layout);
   code.build_id = elf::read_identity(**whole, *layout).build_id;
   if (code.build_id.empty()) {
-    WARN("skipped: sleep has no build id here");
+    testing::note_optional_skip("sleep has no build id here");
     return;
   }
   fs::remove(scratch / "program");
@@ -199,7 +200,7 @@ TEST_CASE("The opener follows no magic links") {
 
 TEST_CASE("The opener reads as root only what the target's user can read") {
   if (::geteuid() != 0) {
-    WARN("skipped: needs root");
+    testing::note_skip("needs root");
     return;
   }
   const ScratchDirectory scratch;
@@ -256,7 +257,7 @@ TEST_CASE("The vdso is copied from this process, where its size is right") {
   const auto vdso = std::find_if(snapshot->mappings.begin(), snapshot->mappings.end(),
                                  [](const MappingFacts& m) { return m.path == kVdsoPath; });
   if (vdso == snapshot->mappings.end()) {
-    WARN("skipped: this kernel maps no vdso");
+    testing::note_optional_skip("this kernel maps no vdso");
     return;
   }
   const auto opener = make_proc_opener();

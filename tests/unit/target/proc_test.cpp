@@ -5,6 +5,7 @@
 #include "os/process.h"
 #include "support/catch2.h"
 #include "support/fork_child.h"
+#include "support/skips.h"
 #include "unit/os/scratch.h"
 
 #include <atomic>
@@ -209,7 +210,7 @@ TEST_CASE("A process whose main thread has ended is read through the living ones
 TEST_CASE("A kernel thread is refused") {
   const auto name = os::read_small_file("/proc/2/comm");
   if (!name || *name != "kthreadd\n") {
-    WARN("skipped: process 2 is not the kernel's, this is a PID namespace");
+    testing::note_optional_skip("process 2 is not the kernel's, this is a PID namespace");
     return;
   }
   const auto check = check_is_profilable(2);
@@ -221,7 +222,7 @@ TEST_CASE("A kernel thread is refused") {
 
 TEST_CASE("Another user's process is refused with advice") {
   if (::geteuid() != 0) {
-    WARN("skipped: needs root to become another user");
+    testing::note_skip("needs root to become another user");
     return;
   }
   const int root_pid = ::getpid();
@@ -243,7 +244,7 @@ TEST_CASE("Another user's process is refused with advice") {
 TEST_CASE("check_proc refuses the /proc of another pid namespace, and none") {
   CHECK(check_proc());
   if (::geteuid() != 0) {
-    WARN("skipped: needs root for namespaces");
+    testing::note_skip("needs root for namespaces");
     return;
   }
   CHECK(test::status_of_child([] {

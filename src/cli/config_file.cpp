@@ -22,9 +22,11 @@ constexpr const char* kDefault = "default";
 constexpr const char* kNone = "(none)";
 constexpr size_t kMaxConfig_bytes = 64 * 1024;  // a line for each option, and comments
 
-// Options that make no sense in a file.
+// Options that make no sense in a file, and those for looking for bugs: what is recorded anew at
+// each start may not silently hold copies of stacks, or be another recording.
 bool is_for_command_line_only(const std::string& name) {
-  return name == "config" || name == "print-config" || name == "help";
+  return name == "config" || name == "print-config" || name == "help" || name == "raw-log" ||
+         name == "replay";
 }
 
 using Settings = std::vector<ConfigSetting>;
@@ -135,7 +137,10 @@ Result<std::string> argument_of(const ConfigSetting& setting, const Settings& se
   if (!setting.section.empty() && setting.section != subcommand.get_name()) return "";
   const CLI::Option* option = subcommand.get_option_no_throw("--" + name);
   if (option == nullptr && is_option_of_another(setting, subcommand)) return "";
-  if (option == nullptr || is_for_command_line_only(name)) {
+  if (option != nullptr && is_for_command_line_only(name)) {
+    return wrong(fmt::format("'{}' may only be given on the command line", name));
+  }
+  if (option == nullptr) {
     return wrong(fmt::format("there is no option '{}' for {}", name, subcommand.get_name()));
   }
   if (setting.values.size() != 1 && option->get_expected_max() <= 1) {

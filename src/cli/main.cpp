@@ -57,7 +57,7 @@ constexpr const char* kValidateExamples =
 
 constexpr const char* kConvertExamples =
     "Examples:\n"
-    "  perf record --call-graph dwarf -k CLOCK_MONOTONIC --switch-events ./server\n"
+    "  perf record -F 997 --call-graph dwarf,65528 -k CLOCK_MONOTONIC --switch-events ./server\n"
     "  sentry-prof convert perf.data -o profile.json\n"
     "  sentry-prof convert --to sentry-v1 perf.data -o profiles/\n"
     "\n"

@@ -95,7 +95,7 @@ def try_command(arguments, where):
 def check_texts():
     sources = [(path.name, lines_of_code(path.read_text())) for path in [root / "README.md", *sorted((root / "docs").glob("*.md"))]]
     sources += [(path.name, lines_of_man_page(path.read_text())) for path in sorted((root / "man").glob("*.[17]"))]
-    sources += [(f"{name} --help", lines_of_help(name)) for name in ("record", "validate", "upload")]
+    sources += [(f"{name} --help", lines_of_help(name)) for name in ("record", "validate", "upload", "convert")]
     count = 0
     for where, lines in sources:
         for line in lines:

@@ -66,6 +66,16 @@ TEST_CASE("What is wrong in a config file is told with its name", "[upload]") {
   }
 }
 
+TEST_CASE("What is for one recording is no option of a config file", "[upload]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/c.toml") << "[record]\nraw-log = log\n";
+  const auto result =
+      run_sentry_prof({"record", "--config", "c.toml", "--print-config"}, directory);
+  CHECK(result.status() == 2);
+  CHECK(contains(result.standard_error,
+                 "--config c.toml:2: 'raw-log' may only be given on the command line"));
+}
+
 TEST_CASE("-q on the command line beats verbose in a config file", "[upload]") {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() + "/c.toml") << "verbose = true\n";

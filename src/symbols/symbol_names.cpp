@@ -109,32 +109,92 @@ Plainness plainness_of(std::string_view name, const SymbolChoice& choice, uint32
   return {underscores, choice.is_weak(alias), name.size(), alias};
 }
 
-// The plainest of each choice's names, as it is shown; "" where none can be read.
-std::vector<std::string> read_best_names(const ByteSource& file, const elf::Section& strings,
-                                         std::span<const SymbolChoice> choices) {
-  struct Wanted {
+// What is read of a string table, in its order.
+struct WantedName {
+  uint32_t offset;
+  uint32_t choice;
+};
+
+// Which of each choice's names is the plainest. Only of those that have several one is read.
+std::vector<WantedName> plainest_names(const ByteSource& file, const elf::Section& strings,
+                                       std::span<const SymbolChoice> choices) {
+  struct Alias {
     uint32_t offset;
     uint32_t choice;
     uint32_t alias;
   };
-  std::vector<Wanted> wanted;
+  std::vector<WantedName> plainest;
+  std::vector<Alias> aliases;
   for (uint32_t i = 0; i < choices.size(); ++i) {
-    for (uint32_t alias = 0; alias < choices[i].count; ++alias) {
-      wanted.push_back({choices[i].name_offsets[alias], i, alias});
+    if (choices[i].count > 0) plainest.push_back({choices[i].name_offsets[0], i});
+    for (uint32_t alias = 0; choices[i].count > 1 && alias < choices[i].count; ++alias) {
+      aliases.push_back({choices[i].name_offsets[alias], i, alias});
     }
   }
-  std::ranges::sort(wanted, {}, &Wanted::offset);
+  std::ranges::sort(aliases, {}, &Alias::offset);
 
   StringTable table(file, strings);
-  std::vector<std::string> names(choices.size());
   std::vector<std::optional<Plainness>> best(choices.size());
-  for (const Wanted& next : wanted) {
+  for (const Alias& next : aliases) {
     const auto name = table.at(next.offset);
     if (!name) continue;
-    const Plainness plainness = plainness_of(*name, choices[next.choice], next.alias);
-    if (best[next.choice] && *best[next.choice] <= plainness) continue;
-    best[next.choice] = plainness;
-    names[next.choice] = without_middle(demangled(without_version(*name)), kMaxShown_bytes);
+    const SymbolChoice& choice = choices[next.choice];
+    const Plainness plainness = plainness_of(without_version(*name), choice, next.alias);
+    if (!best[next.choice] || plainness < *best[next.choice]) best[next.choice] = plainness;
+  }
+  for (WantedName& name : plainest) {
+    const auto& plainness = best[name.choice];
+    if (plainness) name.offset = choices[name.choice].name_offsets[std::get<3>(*plainness)];
+  }
+  std::ranges::sort(plainest, {}, &WantedName::offset);
+  return plainest;
+}
+
+// Demangles as long as the budget lasts.
+class Demangling {
+ public:
+  explicit Demangling(SymbolBudget& budget) : budget_(budget) {}
+  Demangling(const Demangling&) = delete;
+  Demangling& operator=(const Demangling&) = delete;
+  ~Demangling() {
+    if (was_refused_) ++budget_.tables_cut;
+  }
+
+  std::string text_of(std::string_view name) {
+    if (budget_.now_ns == nullptr) return demangled(name);
+    if (budget_.demangling_ns == 0) {
+      was_refused_ = true;
+      return std::string(name);
+    }
+    const uint64_t begin_ns = budget_.now_ns();
+    std::string text = demangled(name);
+    budget_.demangling_ns -= std::min(budget_.demangling_ns, budget_.now_ns() - begin_ns);
+    return text;
+  }
+
+ private:
+  SymbolBudget& budget_;
+  bool was_refused_ = false;
+};
+
+// The plainest of each choice's names, as it is shown; "" where none can be read.
+std::vector<std::string> read_best_names(const ByteSource& file, const elf::Section& strings,
+                                         std::span<const SymbolChoice> choices,
+                                         SymbolBudget& budget) {
+  StringTable table(file, strings);
+  Demangling demangling(budget);
+  std::vector<std::string> names(choices.size());
+  const WantedName* last = nullptr;
+  const std::vector<WantedName> plainest = plainest_names(file, strings, choices);
+  for (const WantedName& next : plainest) {
+    const bool is_same = last != nullptr && last->offset == next.offset;
+    if (is_same) {
+      names[next.choice] = names[last->choice];
+    } else if (const auto name = table.at(next.offset)) {
+      names[next.choice] =
+          without_middle(demangling.text_of(without_version(*name)), kMaxShown_bytes);
+    }
+    last = &next;
   }
   return names;
 }
@@ -190,7 +250,8 @@ Names names_of_table(const Question& asked, const ByteSource& file,
   add_symbols(file, asked.layout, table->symbols, match, asked.budget);
 
   const auto [choices, choice_of] = match.winners();
-  const std::vector<std::string> shown = read_best_names(file, table->strings, choices);
+  const std::vector<std::string> shown =
+      read_best_names(file, table->strings, choices, asked.budget);
   for (size_t i = 0; i < choice_of.size(); ++i) {
     if (choice_of[i] == SymbolMatch::Winners::kNone || shown[choice_of[i]].empty()) continue;
     const bool is_label = choices[choice_of[i]].is_label;

@@ -20,7 +20,9 @@ namespace sentry_prof::symbols {
 struct SymbolBudget {
   uint64_t table_bytes = uint64_t{1} << 30;
   size_t unpacked_bytes = size_t{128} << 20;  // of MiniDebugInfo
-  uint64_t tables_cut = 0;                    // that were not, or not wholly, read for want of it
+  uint64_t demangling_ns = 2'000'000'000;     // of 100,000 real names it takes a quarter
+  uint64_t (*now_ns)() = nullptr;             // null: demangling takes what it takes
+  uint64_t tables_cut = 0;  // that were not, or not wholly, read or demangled for want of it
 };
 
 // Names for link addresses sorted in ascending order; nullopt where no function symbol holds the

@@ -86,11 +86,40 @@ TEST_CASE("demangled returns names as they are that would grow beyond its bound"
   CHECK(demangled(v0_doubling) == v0_doubling);
 }
 
-TEST_CASE("demangled refuses D names whose parsing takes exponential time") {
+TEST_CASE("demangled refuses Rust names that are told to be silent about billions of lifetimes") {
+  for (const char* name : {"_RNvMIC1aFGzzzzz_EuEu1f", "_RNvMIC1aDGzzzzz_EL_Eu1f"}) {
+    CHECK(demangled(name) == name);
+  }
+  CHECK(demangled("_RINvC1a1fFG_EuE") == "a::f::<for<'a> fn()>");
+  CHECK(demangled("_RINvC1a1fFG0_EuE") == "a::f::<for<'a, 'b> fn()>");
+}
+
+namespace {
+
+// Each level is parsed twice.
+std::string nested_function_types_d(int levels, const std::string& innermost) {
   std::string name = "_D1b";
-  for (int i = 0; i < 60; ++i) name += "1aFS";
-  name += "1ci";
-  CHECK(demangled(name) == name);
+  for (int i = 0; i < levels; ++i) name += "1aFS";
+  return name + innermost;
+}
+
+// Arrays of arrays ..., each of the two types before by back references.
+std::string doubling_d(int levels) {
+  std::string name = "_D1f";
+  name += "FHii";
+  for (int i = 0; i < levels; ++i) name += "HQdQe";
+  return name + "Zv";
+}
+
+}  // namespace
+
+TEST_CASE("demangled refuses D names whose parsing takes exponential time") {
+  for (const std::string& name :
+       {nested_function_types_d(60, "1ci"),
+        nested_function_types_d(12, "1c" + std::string(440, 'H')), doubling_d(80)}) {
+    CHECK(demangled(name) == name);
+  }
+  CHECK(demangled("_D3foo3barFAyaQdZv") == "foo.bar(immutable(char)[], immutable(char)[])");
 }
 
 TEST_CASE("demangled returns very long and very deep names as they are") {

@@ -188,6 +188,12 @@ TEST_CASE("names_at prefers the plainest of several aliases, whatever their bind
   CHECK(names(file, {0x1000, 0x1010, 0x1020}) == Names{"free", "calloc", "open"});
 }
 
+TEST_CASE("names_at does not count a symbol's version when it looks for the plainest alias") {
+  const auto file =
+      with_symbols({function("open64", 0x1000, 0x10), function("open@@V_2", 0x1000, 0x10)});
+  CHECK(names(file, {0x1000}) == Names{"open"});
+}
+
 TEST_CASE(
     "of equally plain aliases names_at has the one that comes first, wherever its string is") {
   const auto names_with = [](const char* first, const char* second) {
@@ -376,6 +382,19 @@ TEST_CASE("names_at reads the tables of all images up to a common bound, and cou
   CHECK(budget.tables_cut == 1);
   CHECK(names(file, {0x1000, 0x1010}, budget) == Names{"-", "-"});
   CHECK(budget.tables_cut == 2);
+}
+
+TEST_CASE("names_at demangles as long as the budget lasts, and counts the tables it did not") {
+  const auto file = with_symbols({function("_Z1av", 0x1000, 0x10), function("_Z1bv", 0x1010, 0x10),
+                                  function("_Z1cv", 0x1020, 0x10)});
+  symbols::SymbolBudget budget;
+  budget.demangling_ns = 100;
+  budget.now_ns = [] {
+    static uint64_t now_ns = 0;
+    return now_ns += 50;
+  };
+  CHECK(names(file, {0x1000, 0x1010, 0x1020}, budget) == Names{"a()", "b()", "_Z1cv"});
+  CHECK(budget.tables_cut == 1);
 }
 
 TEST_CASE("names_at unpacks MiniDebugInfo up to a common bound, and counts what is left") {

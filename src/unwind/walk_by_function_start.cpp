@@ -86,7 +86,8 @@ CompactRule Walker::rule_in_main() {
   return rule_in_function(to_runtime(*begin, module_->bias), function);
 }
 
-// As far as the copy goes; two stand for more, and for work that is used up, which proves nothing.
+// As far as the copy goes; two stand for more, for work that is used up, and for code that cannot
+// be read, which may have a call there: these prove nothing.
 Walker::CallsAbove Walker::calls_between(uint64_t begin, uint64_t end) {
   constexpr uint32_t kWordsPerWork = 64;  // most words are no addresses of code
   constexpr CallsAbove kMany{.count = 2};
@@ -102,8 +103,8 @@ Walker::CallsAbove Walker::calls_between(uint64_t begin, uint64_t end) {
     if (word - code_begin > code_bytes) continue;
     const CallKind kind = call_behind(word).kind;
     if (!spend(1)) return kMany;
-    if (kind != CallKind::Direct && kind != CallKind::Indirect) continue;
-    if (calls.count > 0) return kMany;
+    if (kind == CallKind::None) continue;
+    if (calls.count > 0 || kind == CallKind::Unknown) return kMany;
     calls = {.count = 1, .slot = slot, .return_address = word, .kind = kind};
   }
   return calls;

@@ -129,15 +129,28 @@ bool Walker::frame_pointer_leads_on() {
 // The leaf's row leads to where no code is: assembly has rows that do not hold all along (one for
 // the whole of LuaJIT's interpreter, the functions that it calls included).
 bool Walker::goes_on_by_code_of_leaf() {
-  const bool is_called_by_row = frames_.count() == 1 && cursor_.origin == FrameOrigin::Cfi;
-  if (!is_called_by_row || arch_ != Arch::X86_64) return false;
+  const bool is_called_by_row =
+      frames_.count() == 1 && cursor_.origin == FrameOrigin::Cfi && first_ == FrameOrigin::Leaf;
+  return is_called_by_row && arch_ == Arch::X86_64 && step_by_code_of_leaf();
+}
+
+bool Walker::step_by_code_of_leaf() {
+  trail_.breaks();  // rests on more words than a step remembers
   start_at_first();
-  module_ = module_at(cursor_.pc);
+  const Module* const module = module_at(cursor_.pc);
   uint32_t work = 0;
-  const CompactRule rule = rule_of_code(to_link({cursor_.pc}, module_->bias), work);
+  module_ = module;
+  const CompactRule rule = rule_of_code(to_link({cursor_.pc}, module->bias), work);
   const bool goes_on = spend(work) && step_by_code(rule) == Step::Continues;
   if (!goes_on) module_ = nullptr;
   return goes_on;
+}
+
+// As if the leaf's row led to where no code is, in case it does not hold. Of a root the code leads
+// to that zero, too.
+Step Walker::ends_at_nobody() {
+  const bool goes_on = cursor_.is_leaf && arch_ == Arch::X86_64 && step_by_code_of_leaf();
+  return goes_on ? Step::Continues : ends(WalkEnd::Root);
 }
 
 std::optional<Step> Walker::step_by_code(CompactRule rule) {
@@ -160,12 +173,16 @@ std::optional<Step> Walker::step_by_code(CompactRule rule) {
 }
 
 std::optional<Step> Walker::step_from_register(CompactRule rule) {
-  // `registers_` are the leaf's in the fast walk. Code that does so seldom calls, so that a full
-  // walk for its sake, which takes longer and remembers nothing, is not worth it.
-  if (mode_ == Mode::Fast && !cursor_.pc_is_exact) return std::nullopt;
   const unsigned number = rule.base_register();
   const bool is_kept = (kX86KeptRegisters >> number & 1) != 0;
-  if (!registers_.is_known(number) || (!is_kept && !cursor_.pc_is_exact)) return std::nullopt;
+  if (!is_kept && !cursor_.pc_is_exact) return std::nullopt;
+  // `registers_` are the leaf's in the fast walk.
+  const bool may_be_known = mode_ == Mode::Full || cursor_.pc_is_exact;
+  if (!may_be_known || !registers_.is_known(number)) {
+    // Of code that leaves the frame pointer alone it is the caller's own: that one would be skipped.
+    if (rule.fp != CompactFp::Same || module_->image == kNoImage) return std::nullopt;
+    return ends(may_be_known ? WalkEnd::NoUnwindInfo : WalkEnd::UnknownRegister);
+  }
   rule.return_address_words = -1;
   return step_by_code_to(registers_.get(number) + as_bytes(rule.cfa_words), rule);
 }
@@ -290,12 +307,14 @@ Step Walker::step_by_frame_pointer() {
 std::optional<Step> Walker::step_by_mark_of_first() {
   const bool has_mark = cursor_.fp_is_known && cursor_.fp == 0 && !cursor_.pc_is_exact;
   if (!has_mark || has_unread_image()) return std::nullopt;
-  if (module_->image == kNoImage) {
-    const bool is_of_record = cursor_.origin == FrameOrigin::FramePointer;
-    return is_of_record ? std::optional(ends(WalkEnd::Root)) : std::nullopt;
+  const bool is_of_record = cursor_.origin == FrameOrigin::FramePointer;
+  // aarch64's compilers have no other use for the register.
+  if (is_of_record && (module_->image == kNoImage || arch_ == Arch::Aarch64)) {
+    return ends(WalkEnd::Root);
   }
-  const CallsAbove calls =
-      module_->code == nullptr ? CallsAbove{} : calls_between(cursor_.sp, UINT64_MAX);
+  if (module_->image == kNoImage) return std::nullopt;
+  if (has_left_snapshot_) return ends_outside({cursor_.sp});  // nothing of that stack is there
+  const CallsAbove calls = calls_between(cursor_.sp, UINT64_MAX);
   if (calls.count == 0) return ends(WalkEnd::Root);
   if (calls.count > 1 || calls.kind != CallKind::Indirect) return std::nullopt;
   const Step step =

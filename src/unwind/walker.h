@@ -283,7 +283,7 @@ class Walker {
     trail_.read_return_address(slot, return_address);
     if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
     if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
-    if (is_nobody(return_address)) return ends(WalkEnd::Root);
+    if (is_nobody(return_address)) return ends_at_nobody();
     move_to_caller(return_address, cfa, FrameOrigin::Cfi);
     return Step::Continues;
   }
@@ -405,6 +405,8 @@ class Walker {
   std::optional<Step> step_by_code(CompactRule rule);
   std::optional<Step> step_from_register(CompactRule rule);
   bool goes_on_by_code_of_leaf();
+  bool step_by_code_of_leaf();
+  [[gnu::noinline]] Step ends_at_nobody();
   std::optional<Step> step_from_word(uint64_t base, CompactRule rule);
   // Of return addresses: code that no file holds may have been laid out as one by hand.
   enum class Believed : uint8_t { BehindCalls, AlsoMemoryCode };

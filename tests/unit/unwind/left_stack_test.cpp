@@ -78,6 +78,27 @@ TEST_CASE("the call that left the stack may be its function's last instruction")
   CHECK(w.callers() == kCallersOnGoStack);
 }
 
+TEST_CASE("a call that left the stack at the end of a mapping has no leaf's code to go on by") {
+  LeftStackWorld w;
+  ModuleMap modules;
+  modules.insert({{kBias + 0x1000}, {kBias + 0x7000}, {kBias}, kProgram, &w.cfi, &w.code});
+  w.cfi.add(0x6f00, 0x7000, saving(row_with_cfa(kRsp, 0x38), kRbp, -16));
+  w.cfi.framed_end = 0x7000;
+  w.code.put_call(0x7000, 0x3000);
+  const uint64_t slot = kGoFramePointer - 0x30;
+  w.goroutine(slot) = at(0x7000);
+  w.goroutine(slot + 8) = at(kCalledByGo);
+  w.goroutine(kGoFramePointer + 8) = 0xdead0000;  // where nothing is mapped
+  const LeftStack left{.image = kProgram,
+                       .changer_pc = kInChanger,
+                       .frame_pointer = kGoFramePointer,
+                       .callee = {at(kCalledByGo)}};
+  const FakeStack stack(kGoFramePointer - kLeftFrameReach_bytes, w.words);
+  const LeftStackWalk result = w.unwinder.walk_left_stack(left, stack, modules);
+  CHECK(result.walk.frames.empty());
+  CHECK(end_of(result.walk) == "unmapped_pc");
+}
+
 TEST_CASE("what changes stacks may keep a frame pointer of its own") {
   Left w;  // since Go 1.21: `push %rbp; mov %rsp, %rbp`
   const uint64_t callers_frame_pointer = kGoFramePointer + 0x38;

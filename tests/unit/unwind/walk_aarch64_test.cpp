@@ -311,6 +311,10 @@ TEST_CASE("a frame pointer of 0 is the first function's, unless calls stand abov
   CHECK(end_of(w.walk(0x1010, kInWork, 0, FakeStack(0x7000, {0, kInWork}))) == "no_unwind_info");
   const FakeStack by_pointer(0x7000, {0, kInMain});
   CHECK(pcs(w.walk(0x1010, kInWork, 0, by_pointer)) == Pcs{0x1010, kInWork, kInMain});
+  // A frame record had the zero: what stands above is another stack's, such as a goroutine's.
+  const FakeStack record(0x7000, {/*0x7000*/ 0, kInWork, 0, kInMain});
+  CHECK(pcs(w.walk(0x20010, 0, 0x7000, record)) == Pcs{0x20010, kInWork});
+  CHECK(end_of(w.walk(0x20010, 0, 0x7000, record)) == "root");
   // Where that one's frame begins is not known: its row, by the stack pointer, does not hold.
   code.put(0x2050 - 4, {0, 2, 0x3f, 0xd6});
   CHECK(end_of(w.walk(0x1010, kInWork, 0, FakeStack(0x7000, {0, 0x2050, 0, 0x4010}))) != "root");

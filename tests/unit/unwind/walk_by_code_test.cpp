@@ -124,10 +124,24 @@ TEST_CASE("a leaf that keeps its stack pointer in another register is left by it
   CHECK(pcs(w.walk(w.registers(kLeaf, std::nullopt), w.stack)) == Pcs{kLeaf});
 }
 
-TEST_CASE("the register of the leaf is not its caller's") {
+TEST_CASE("a caller's kept register is the leaf's, if the leaf's row says that it is the same") {
   RealignedStack w;
   w.cfi.add(0x2000, 0x2100, row_with_cfa(kRsp, 16));
-  CHECK(pcs(w.walk(w.registers(0x2010, 0x7020), w.stack)) == Pcs{0x2010, kLeaf});
+  const Walk walk = w.walk(w.registers(0x2010, 0x7020), w.stack);
+  CHECK(pcs(walk) == Pcs{0x2010, kLeaf, kRoot});
+  CHECK(end_of(walk) == "root");
+}
+
+TEST_CASE("where a kept register is not known the caller's frame pointer skips no frame") {
+  RealignedStack w;
+  w.code.put(0x2010, {0x58, 0xc3});  // pop %rax; ret: what else was saved is not known
+  Registers registers = w.registers(0x2010, 0x7020);
+  registers.set(kRbp, 0x7030);
+  w.code.put_call(0x4060, 0x6000);
+  const FakeStack stack(0x7000, {0, at(kLeaf), 0, 0, /*0x7020*/ 0, at(kRoot), 0, at(0x4060), 0});
+  const Walk walk = w.walk(registers, stack);
+  CHECK(pcs(walk) == Pcs{0x2010, kLeaf});
+  CHECK(end_of(walk) == "no_unwind_info");
 }
 
 TEST_CASE("a walk over all registers leaves a caller by what the frames inside of it saved") {
@@ -342,6 +356,15 @@ TEST_CASE("a leaf whose row leads to no code is walked by its own code") {
   CHECK(end_of(w.walk(registers, behind_no_call)) == "unmapped_pc");
   const FakeStack of_caller(0x7000, {5, /*0x7008*/ at(kCaller), /*0x7010*/ 0, 5});
   CHECK(end_of(w.walk(registers, of_caller)) == "unmapped_pc");  // no leaf any more
+  // A word that is zero by chance is no root: the code leads on. Of a root it leads to the zero.
+  const Walk by_chance = w.walk(registers, FakeStack(0x7000, {at(kCaller), 0, at(kRoot), 0}));
+  CHECK(end_of(by_chance) == "root");
+  CHECK(pcs(by_chance) == pcs(walk));
+  w.cfi.add(0x2100, 0x2200, row_with_cfa(kRsp, 8));
+  w.code.put(0x2110, {0x90, 0xc3});
+  const Walk of_root = w.walk(registers_at(at(0x2110), 0x7000, 0), FakeStack(0x7000, {0, 5}));
+  CHECK(end_of(of_root) == "root");
+  CHECK(pcs(of_root) == Pcs{0x2110});
 }
 
 TEST_CASE("code is read once for a walk that needs all registers, too") {

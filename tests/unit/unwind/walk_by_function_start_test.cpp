@@ -169,9 +169,17 @@ TEST_CASE("the only call above a frame pointer of 0 is the caller's, if it was b
   NoReturn w;
   w.code.put(kInFirst - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0xf4});  // nops; hlt
   w.call_by_pointer(kInFirst);
+  w.code.put(kFunction - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90});
   const Walk walk = w.walk_words(stack_of({at(kInFirst), at(kFunction), 0}), 0);
   CHECK(end_of(walk) == "root");
   CHECK(pcs(walk) == Pcs{kLeafOfNoReturn, kInFunction, kInFirst});
+}
+
+TEST_CASE("a frame pointer of 0 is no root below an address of code that cannot be read") {
+  NoReturn w;
+  w.modules.insert({{0x7f0000001000}, {0x7f0000002000}, {0x7f0000000000}, 7, nullptr});
+  CHECK(end_of(w.walk_words(stack_of({0, 0x7f0000003010}), 0)) == "root");  // nothing is there
+  CHECK(end_of(w.walk_words(stack_of({0, 0x7f0000001010}), 0)) == "no_unwind_info");
 }
 
 TEST_CASE("what a search found, or would find, is not remembered by a thread's memory") {

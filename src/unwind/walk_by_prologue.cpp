@@ -66,7 +66,7 @@ std::optional<Step> Walker::step_over_pushed_words(const CompactRule& rule) {
     uint64_t return_address = 0;
     const bool is_read =
         stack_.read_u64({sp - 8}, pushed) && stack_.read_u64({cfa - 8}, return_address);
-    if (!is_read || is_behind_call(pushed)) return std::nullopt;
+    if (!is_read || addresses_.is_behind_call(pushed)) return std::nullopt;
     if (const auto step = step_by_code_to(cfa, rule, Believed::AlsoMemoryCode)) return step;
   }
   return std::nullopt;
@@ -91,7 +91,7 @@ std::optional<Step> Walker::step_from_called_stub(LinkAddress begin) {
 std::optional<Step> Walker::step_from_entered_stub() {
   uint64_t return_address = 0;
   const bool is_entered = cursor_.pc_is_exact && stack_.read_u64({cursor_.sp}, return_address) &&
-                          is_behind_call(return_address);
+                          addresses_.is_behind_call(return_address);
   return is_entered ? step_over_stub(1) : std::nullopt;
 }
 
@@ -105,7 +105,7 @@ std::optional<Step> Walker::step_over_stub(int16_t words) {
 bool Walker::called_stub_here(uint64_t return_address, LinkAddress begin) {
   // Tables of interfaces are searched in some 100 bytes (VtableStubs::create_itable_stub).
   constexpr uint64_t kLongestStub_bytes = 1024;
-  const CallSite call = call_behind(return_address);
+  const CallSite call = addresses_.call_behind(return_address);
   const uint64_t target = call.target(return_address);
   return call.kind == CallKind::Direct && target > begin.value && target <= cursor_.pc &&
          cursor_.pc - target < kLongestStub_bytes;
@@ -166,7 +166,8 @@ bool Walker::is_sp_of_call(uint64_t sp) {
     uint64_t return_address = 0;
     const bool is_read =
         stack_.read_u64({place}, fp) && stack_.read_u64({place + 8}, return_address);
-    if (!is_read || (fp == cursor_.fp && leads_to_memory_code(return_address))) return false;
+    if (!is_read || (fp == cursor_.fp && addresses_.leads_to_memory_code(return_address)))
+      return false;
   }
   return true;
 }

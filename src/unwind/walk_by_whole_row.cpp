@@ -104,7 +104,7 @@ Step Walker::take_registers(const Registers& caller, bool is_over_signal_frame) 
   if (is_over_signal_frame ? !may_jump_to(sp) : !is_progress(sp)) {
     return ends(WalkEnd::NoProgress);
   }
-  if (!is_over_signal_frame && is_nobody(caller.get(names_.program_counter))) {
+  if (!is_over_signal_frame && addresses_.is_nobody(caller.get(names_.program_counter))) {
     return ends(WalkEnd::Root);
   }
   registers_ = caller;

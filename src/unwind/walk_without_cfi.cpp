@@ -23,7 +23,7 @@ constexpr uint64_t kFramePointerReach_bytes = 64u << 10;  // of what assembly ha
 // pointer that is none may lead to any pointer to a function.
 bool Walker::is_entered_by_return() {
   return !cursor_.pc_is_exact && !went_by_frame_pointer_ &&
-         call_behind(cursor_.pc).kind == CallKind::None;
+         addresses_.call_behind(cursor_.pc).kind == CallKind::None;
 }
 
 // The byte before it is of another function, whose name the frame would have.
@@ -90,11 +90,11 @@ std::optional<Step> Walker::step_from_start_up_code() {
   const uint64_t slot = start->value - 8;
   if (slot < cursor_.sp) return ends(WalkEnd::Root);
   uint64_t return_address = 0;
-  if (!stack_.read_u64({slot}, return_address) || !is_behind_call(return_address)) {
+  if (!stack_.read_u64({slot}, return_address) || !addresses_.is_behind_call(return_address)) {
     return std::nullopt;
   }
   // Where a call stands between, this is not that code, but what it called.
-  if (calls_between(cursor_.sp, slot).count > 0) return std::nullopt;
+  if (addresses_.calls_between(stack_, cursor_.sp, slot).count > 0) return std::nullopt;
   trail_.read_return_address(slot, return_address);
   cursor_.fp_is_known = false;
   return step_by_likely(return_address, start->value, FrameOrigin::ProcessStart);
@@ -110,14 +110,14 @@ std::optional<uint64_t> Walker::word_of_frame_record() {
 
 bool Walker::has_frame_record() {
   const std::optional<uint64_t> word = word_of_frame_record();
-  return word && is_behind_call(*word);
+  return word && addresses_.is_behind_call(*word);
 }
 
 // Whether step_by_frame_pointer() finds code, or the end of a copy that was cut. Behind a call or
 // not: HotSpot's interpreter lays out return addresses by hand.
 bool Walker::frame_pointer_leads_on() {
   if (const std::optional<uint64_t> word = word_of_frame_record()) {
-    if (module_at(*word - 1) != nullptr) return true;
+    if (addresses_.module_at(*word - 1) != nullptr) return true;
     trail_.breaks();  // another word there would have led on
     return false;
   }
@@ -137,10 +137,9 @@ bool Walker::goes_on_by_code_of_leaf() {
 bool Walker::step_by_code_of_leaf() {
   trail_.breaks();  // rests on more words than a step remembers
   start_at_first();
-  const Module* const module = module_at(cursor_.pc);
+  module_ = addresses_.module_at(cursor_.pc);
   uint32_t work = 0;
-  module_ = module;
-  const CompactRule rule = rule_of_code(to_link({cursor_.pc}, module->bias), work);
+  const CompactRule rule = rule_of_code(to_link({cursor_.pc}, module_->bias), work);
   const bool goes_on = spend(work) && step_by_code(rule) == Step::Continues;
   if (!goes_on) module_ = nullptr;
   return goes_on;
@@ -179,7 +178,8 @@ std::optional<Step> Walker::step_from_register(CompactRule rule) {
   // `registers_` are the leaf's in the fast walk.
   const bool may_be_known = mode_ == Mode::Full || cursor_.pc_is_exact;
   if (!may_be_known || !registers_.is_known(number)) {
-    // Of code that leaves the frame pointer alone it is the caller's own: that one would be skipped.
+    // Of code that leaves the frame pointer alone it is the caller's own: that one would be
+    // skipped.
     if (rule.fp != CompactFp::Same || module_->image == kNoImage) return std::nullopt;
     return ends(may_be_known ? WalkEnd::NoUnwindInfo : WalkEnd::UnknownRegister);
   }
@@ -218,8 +218,9 @@ std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule, Beli
       (rule.kind != CompactKind::CodeFromFp && slot - cursor_.sp <= kFramePointerReach_bytes);
   if (!is_read && is_surely_stack && stack_.is_beyond_end({slot})) return ends_outside({slot});
   const bool is_believed =
-      is_read && (is_behind_call(return_address) ||
-                  (believed == Believed::AlsoMemoryCode && leads_to_memory_code(return_address)));
+      is_read &&
+      (addresses_.is_behind_call(return_address) ||
+       (believed == Believed::AlsoMemoryCode && addresses_.leads_to_memory_code(return_address)));
   if (!is_believed) {
     trail_.breaks();  // another word there would have led on
     return std::nullopt;
@@ -236,43 +237,6 @@ Step Walker::step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin or
   return Step::Continues;
 }
 
-bool Walker::is_behind_call(uint64_t return_address) {
-  const CallKind kind = call_behind(return_address).kind;
-  return kind == CallKind::Direct || kind == CallKind::Indirect || is_signal_return(return_address);
-}
-
-bool Walker::leads_to_memory_code(uint64_t return_address) {
-  const Module* const module = module_at(return_address - 1);
-  return module != nullptr && module->image == kNoImage && module->code == nullptr;
-}
-
-// What a signal handler returns to, which the kernel put there.
-bool Walker::is_signal_return(uint64_t return_address) {
-  const Module* const module = module_at(return_address - 1);
-  if (module == nullptr || module->cfi == nullptr || work_left_ == 0) return false;
-  Row row;
-  const RowStatus status = module->cfi->row_at(to_link({return_address - 1}, module->bias), row);
-  return spend(row.work) && status == RowStatus::Found && row.is_signal_frame;
-}
-
-// A direct call that leads to no code is none: those bytes are something else.
-CallSite Walker::call_behind(uint64_t return_address) {
-  if (work_left_ == 0) return {};
-  const Module* module = module_at(return_address - 1);
-  if (module == nullptr) return {CallKind::None};
-  uint32_t work = 0;
-  const Module in_memory{.begin = module->begin, .end = module->end};
-  const CallSite call =
-      module->code == nullptr
-          ? call_sites_.before(in_memory, memory_rules_.code(), return_address, work)
-          : call_sites_.before(*module, module->code, return_address, work);
-  if (!spend(work)) return {};
-  const bool leads_nowhere =
-      call.kind == CallKind::Direct && modules_.find({call.target(return_address)}) == nullptr;
-  if (!leads_nowhere) return call;
-  return {call.may_be_indirect ? CallKind::Indirect : CallKind::None};
-}
-
 // [fp] is the caller's frame pointer and [fp + 8] the return address, if the code keeps frame
 // pointers at all. Nothing says whether it does, nor whether the leaf has set its own up yet
 // (else its caller is skipped), so only a return address in executable memory is believed.
@@ -287,8 +251,8 @@ Step Walker::step_by_frame_pointer() {
   if (!stack_.read_u64({fp + 8}, return_address)) return ends_outside_frame_pointer({fp + 8});
   trail_.read_saved_fp(fp, caller_fp);
   trail_.read_return_address(fp + 8, return_address);
-  return_address = without_signature(return_address);
-  if (module_at(return_address - 1) == nullptr) return ends(WalkEnd::NoUnwindInfo);
+  return_address = addresses_.without_signature(return_address);
+  if (addresses_.module_at(return_address - 1) == nullptr) return ends(WalkEnd::NoUnwindInfo);
   cursor_.fp = caller_fp;
   went_by_frame_pointer_ = true;
   move_to_caller(return_address, fp + 16, FrameOrigin::FramePointer);
@@ -314,7 +278,8 @@ std::optional<Step> Walker::step_by_mark_of_first() {
   }
   if (module_->image == kNoImage) return std::nullopt;
   if (has_left_snapshot_) return ends_outside({cursor_.sp});  // nothing of that stack is there
-  const CallsAbove calls = calls_between(cursor_.sp, UINT64_MAX);
+  trail_.breaks();  // rests on more words than a step remembers
+  const CallsAbove calls = addresses_.calls_between(stack_, cursor_.sp, UINT64_MAX);
   if (calls.count == 0) return ends(WalkEnd::Root);
   if (calls.count > 1 || calls.kind != CallKind::Indirect) return std::nullopt;
   const Step step =
@@ -335,19 +300,11 @@ bool Walker::has_unread_image() const {
 // CFI.
 bool Walker::link_register_leads_out() {
   if (!knows_link_register()) return false;
-  const uint64_t pc = without_signature(registers_.get(names_.link_register)) - 1;
+  const uint64_t pc = addresses_.without_signature(registers_.get(names_.link_register)) - 1;
   const Module* to = modules_.find({pc});
   if (to == nullptr) return false;
   const bool is_same = to == module_ || (to->image == module_->image && to->image != kNoImage);
-  return !is_same || has_cfi_at(*to, to_link({pc}, to->bias));
-}
-
-bool Walker::has_cfi_at(const Module& module, LinkAddress pc) {
-  if (module.cfi == nullptr) return false;
-  Row row;
-  const RowStatus status = module.cfi->row_at(pc, row);
-  spend(row.work);
-  return status == RowStatus::Found;
+  return !is_same || addresses_.has_cfi_at(*to, to_link({pc}, to->bias));
 }
 
 // A frame pointer close above the snapshot is the stack's, which was cut; else it is no frame

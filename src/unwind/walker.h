@@ -3,12 +3,13 @@
 // information in walk_without_cfi.cpp, walk_by_function_start.cpp and walk_by_prologue.cpp.
 #pragma once
 
-#include "unwind/code_address_mask.h"
 #include "unwind/code_facts.h"
 #include "unwind/compact_rule.h"
 #include "unwind/cursor.h"
 #include "unwind/full_row.h"
+#include "unwind/function_search.h"
 #include "unwind/kept_frames.h"
+#include "unwind/return_addresses.h"
 #include "unwind/rule_from_code.h"
 #include "unwind/walk.h"
 #include "unwind/walk_trail.h"
@@ -50,19 +51,18 @@ class Walker {
          std::span<WalkedFrame> frames, WalkTrail& trail, uint32_t& work_left)
       : arch_(arch),
         names_(arch_registers(arch)),
-        address_mask_(arch == Arch::Aarch64 ? code_address_mask(modules) : UINT64_MAX),
         leaf_(leaf),
         stack_(stack),
         modules_(modules),
         cache_(cache),
         memory_rules_(code_facts.memory_rules),
-        call_sites_(code_facts.call_sites),
         stretches_(code_facts.stretches),
         vain_searches_(code_facts.vain_searches),
         stats_(stats),
         frames_(frames),
         trail_(trail),
-        work_left_(work_left) {}
+        work_left_(work_left),
+        addresses_(arch, modules, code_facts, work_left) {}
 
   // `first`: how the first frame was found. But for Leaf its pc is a return address.
   Walk run(Mode mode, FrameOrigin first) {
@@ -120,8 +120,9 @@ class Walker {
 
   // Notes the frame at the cursor. False if there is none, or no room for it.
   bool enter_frame() {
-    module_ = module_at(cursor_.lookup_pc());
-    if (module_ == nullptr && goes_on_by_code_of_leaf()) module_ = module_at(cursor_.lookup_pc());
+    module_ = addresses_.module_at(cursor_.lookup_pc());
+    if (module_ == nullptr && goes_on_by_code_of_leaf())
+      module_ = addresses_.module_at(cursor_.lookup_pc());
     if (module_ == nullptr) {
       end_ = WalkEnd::UnmappedPc;
       return false;
@@ -159,17 +160,6 @@ class Walker {
     stats_.remembered_frames += known.size() - 1;
     end_ = WalkEnd::Root;
     return true;
-  }
-
-  // Neighbouring frames are mostly of one module.
-  const Module* module_at(uint64_t pc) {
-    if (last_module_ != nullptr && pc >= last_module_->begin.value &&
-        pc < last_module_->end.value) {
-      return last_module_;
-    }
-    const Module* found = modules_.find({pc});
-    if (found != nullptr) last_module_ = found;
-    return found;
   }
 
   Step step() {
@@ -283,7 +273,7 @@ class Walker {
     trail_.read_return_address(slot, return_address);
     if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
     if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
-    if (is_nobody(return_address)) return ends_at_nobody();
+    if (addresses_.is_nobody(return_address)) return ends_at_nobody();
     move_to_caller(return_address, cfa, FrameOrigin::Cfi);
     return Step::Continues;
   }
@@ -318,15 +308,10 @@ class Walker {
 
   Step step_to_link(uint64_t sp, FrameOrigin origin) {
     const uint64_t return_address = registers_.get(names_.link_register);
-    if (is_nobody(return_address)) return ends(WalkEnd::Root);
+    if (addresses_.is_nobody(return_address)) return ends(WalkEnd::Root);
     move_to_caller(return_address, sp, origin);
     return Step::Continues;
   }
-
-  // The unwind information leads to a return address of zero, where no caller can be: Linux maps
-  // nothing there (vm.mmap_min_addr). Runtimes that lay out first frames by hand end them so (Go's
-  // goroutines, coroutines), and debuggers take it for the outermost frame, too.
-  bool is_nobody(uint64_t return_address) const { return without_signature(return_address) == 0; }
 
   // Where the next return address lies is known only with the rule of this one, so each would wait
   // for memory on its own; but it is not far above.
@@ -360,16 +345,12 @@ class Walker {
 
   void move_to_caller(uint64_t return_address, uint64_t sp, FrameOrigin origin) {
     prefetch_above(sp);
-    cursor_.pc = without_signature(return_address);
+    cursor_.pc = addresses_.without_signature(return_address);
     cursor_.sp = sp;
     cursor_.sp_is_known = true;
     cursor_.origin = origin;
     cursor_.pc_is_exact = false;
     cursor_.is_leaf = false;
-  }
-
-  uint64_t without_signature(uint64_t return_address) const {
-    return return_address & address_mask_;
   }
 
   // Why a word outside the snapshot could not be read.
@@ -413,15 +394,10 @@ class Walker {
   std::optional<Step> step_by_code_to(uint64_t cfa, CompactRule rule,
                                       Believed believed = Believed::BehindCalls);
   Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);
-  bool is_behind_call(uint64_t return_address);
-  bool leads_to_memory_code(uint64_t return_address);
-  bool is_signal_return(uint64_t return_address);
-  CallSite call_behind(uint64_t return_address);
   Step step_by_frame_pointer();
   std::optional<Step> step_by_mark_of_first();
   bool has_unread_image() const;
   bool link_register_leads_out();
-  bool has_cfi_at(const Module& module, LinkAddress pc);
   Step ends_outside_frame_pointer(RuntimeAddress address);
 
   // walk_by_prologue.cpp
@@ -440,52 +416,32 @@ class Walker {
   std::optional<uint64_t> sp_kept_by_callee(uint64_t cfa_above_sp);
 
   // walk_by_function_start.cpp
-  struct FunctionRule {
-    bool is_known = false;
-    RuntimeAddress begin;
-    CompactRule rule;
-  };
   bool may_read_function() const;
-  // The rest is for frames that need no search.
-  bool has_work_to_search() const { return work_left_ > kMaxWork / 2; }
+  FunctionSearch search();
   std::optional<Step> step_by_function_start(CompactRule rule);
-  // Return addresses that stand in a range of the stack; of several the innermost.
-  struct CallsAbove {
-    uint32_t count = 0;
-    uint64_t slot = 0;
-    uint64_t return_address = 0;
-    CallKind kind = CallKind::None;
-  };
-  CallsAbove calls_between(uint64_t begin, uint64_t end);
   [[gnu::noinline]] Step step_past_lost_frame_pointer();
-  bool may_be_called_by_rule(RuntimeAddress function, CompactRule rule);
-  CompactRule rule_by_caller();
-  CompactRule rule_in_function(RuntimeAddress begin, FunctionRule& last);
-  CompactRule rule_in_main();
 
   const Arch arch_;
   const ArchRegisters names_;
-  const uint64_t address_mask_;  // of return addresses
   FrameOrigin first_ = FrameOrigin::Leaf;
   const Registers& leaf_;
   const StackSnapshot& stack_;
   const ModuleMap& modules_;
   RuleCache& cache_;
   MemoryRules& memory_rules_;
-  CallSites& call_sites_;
   CodeStretches& stretches_;
   VainSearches& vain_searches_;
   UnwinderStats& stats_;
   KeptFrames frames_;
   WalkTrail& trail_;
   uint32_t& work_left_;  // of kMaxWork, for both modes
+  ReturnAddresses addresses_;
 
   Mode mode_ = Mode::Fast;
   Cursor cursor_;
   Registers registers_;  // all that is known: of the leaf, and in full mode of every frame
-  const Module* module_ = nullptr;       // of that frame
-  const Module* last_module_ = nullptr;  // where a pc was found last
-  uint64_t prefetched_bytes_ = 0;        // of the snapshot, from its beginning
+  const Module* module_ = nullptr;  // of that frame
+  uint64_t prefetched_bytes_ = 0;   // of the snapshot, from its beginning
   unsigned stack_changes_ = 0;
   bool went_by_frame_pointer_ = false;
   uint64_t sp_above_stub_ = 0;      // behind the return of the stub that was running; 0: none was

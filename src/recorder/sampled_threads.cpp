@@ -18,23 +18,42 @@ void SampledThreads::on_switch(uint32_t pid, uint32_t tid, bool is_out, uint64_t
 }
 
 void SampledThreads::on_records_lost(uint64_t time_ns) {
-  for (auto& [tid, known] : threads_) known.activity.on_records_lost(time_ns);
+  losses_ns_.push_back(time_ns);
+  if (losses_ns_.size() >= kMaxLosses) learn_all_losses();
+}
+
+// Behind the first one it counts as away, until it shows up again.
+void SampledThreads::learn_losses(Thread& thread) {
+  if (thread.losses_seen >= losses_ns_.size()) return;
+  thread.activity.on_records_lost(losses_ns_[thread.losses_seen]);
+  thread.losses_seen = losses_ns_.size();
+}
+
+void SampledThreads::learn_all_losses() {
+  if (losses_ns_.empty()) return;
+  for (auto& [tid, known] : threads_) {
+    learn_losses(known);
+    known.losses_seen = 0;
+  }
+  losses_ns_.clear();
 }
 
 void SampledThreads::end(uint32_t tid, uint64_t time_ns) {
   const auto ended = threads_.find(tid);
   if (ended == threads_.end()) return;
+  learn_losses(ended->second);
   add_marker(ended->second, tid, ended->second.activity.on_exit(time_ns));
   name_in_chunk(ended->second, tid);
   figures_.on_cpu_ns += ended->second.activity.on_cpu_ns();
+  by_process_.erase({ended->second.pid, tid});
   threads_.erase(ended);
 }
 
 void SampledThreads::end_others(uint32_t pid, std::optional<uint32_t> survivor_tid,
                                 uint64_t time_ns) {
-  for (auto it = threads_.begin(); it != threads_.end();) {
-    const auto current = it++;
-    if (current->second.pid == pid && current->first != survivor_tid) end(current->first, time_ns);
+  for (auto it = by_process_.lower_bound({pid, 0}); it != by_process_.end() && it->first == pid;) {
+    const uint32_t tid = it++->second;
+    if (tid != survivor_tid) end(tid, time_ns);
   }
 }
 
@@ -47,6 +66,7 @@ void SampledThreads::end_unsampled(uint64_t time_ns) {
 }
 
 void SampledThreads::end_chunk(uint64_t end_ns) {
+  learn_all_losses();
   for (auto& [tid, known] : threads_) {
     add_marker(known, tid, known.activity.on_chunk_end(end_ns, idle_threshold_ns_));
     name_in_chunk(known, tid);
@@ -55,12 +75,14 @@ void SampledThreads::end_chunk(uint64_t end_ns) {
 }
 
 void SampledThreads::leave_cpus(uint64_t end_ns) {
+  learn_all_losses();
   for (auto& [tid, known] : threads_) known.activity.leave_cpu(end_ns);
 }
 
 void SampledThreads::end_all() {
   for (auto& [tid, known] : threads_) figures_.on_cpu_ns += known.activity.on_cpu_ns();
   threads_.clear();
+  by_process_.clear();
 }
 
 SampledThreads::Thread& SampledThreads::thread(uint32_t pid, uint32_t tid, uint64_t time_ns) {
@@ -71,9 +93,12 @@ SampledThreads::Thread& SampledThreads::thread(uint32_t pid, uint32_t tid, uint6
   }
   const auto [entry, is_new] = threads_.try_emplace(tid);
   if (is_new) {
+    by_process_.emplace(pid, tid);
+    entry->second.losses_seen = losses_ns_.size();
     entry->second.pid = pid;
     entry->second.generation = processes_.thread(pid, tid).generation;
   }
+  learn_losses(entry->second);
   return entry->second;
 }
 

@@ -8,7 +8,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace sentry_prof::recorder {
 
@@ -26,6 +29,7 @@ class SampledThreads {
   // The thread's index in the chunk.
   uint32_t on_sample(uint32_t pid, uint32_t tid, uint64_t time_ns);
   void on_switch(uint32_t pid, uint32_t tid, bool is_out, uint64_t time_ns);
+  // In order of time, as all events.
   void on_records_lost(uint64_t time_ns);
 
   // Nothing is done where the thread is not known.
@@ -46,10 +50,17 @@ class SampledThreads {
     uint32_t generation = 0;
     uint32_t chunk_serial = 0;  // the chunk that chunk_thread is an index in; 0: none
     uint32_t chunk_thread = 0;
+    size_t losses_seen = 0;  // of losses_ns_
     ThreadActivity activity;
   };
+  // A machine that is overloaded loses records again and again, each time perhaps some of any of
+  // thousands of threads. A thread learns of the losses with its next event, all of them once there
+  // are so many.
+  static constexpr size_t kMaxLosses = 1024;
 
   Thread& thread(uint32_t pid, uint32_t tid, uint64_t time_ns);
+  void learn_losses(Thread& thread);
+  void learn_all_losses();
   void end_unsampled(uint64_t time_ns);
   uint32_t index_in_chunk(Thread& thread, uint32_t tid);
   void add_marker(Thread& thread, uint32_t tid, std::optional<uint64_t> time_ns);
@@ -59,7 +70,9 @@ class SampledThreads {
   target::ProcessTable& processes_;
   SampleFigures& figures_;
   const uint64_t idle_threshold_ns_;
-  std::unordered_map<uint32_t, Thread> threads_;  // by tid; ended threads are removed
+  std::unordered_map<uint32_t, Thread> threads_;        // by tid; ended threads are removed
+  std::set<std::pair<uint32_t, uint32_t>> by_process_;  // their pids and tids
+  std::vector<uint64_t> losses_ns_;                     // when records were lost
   uint32_t chunk_serial_ = 1;
 };
 

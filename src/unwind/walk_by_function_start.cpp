@@ -8,8 +8,7 @@
 namespace sentry_prof::unwind {
 
 bool Walker::may_read_function() const {
-  return arch_ == Arch::X86_64 && module_->image != kNoImage && module_->code != nullptr &&
-         !has_unread_image();
+  return arch_ == Arch::X86_64 && module_->image != kNoImage && module_->code != nullptr;
 }
 
 FunctionSearch Walker::search() {

@@ -1,0 +1,80 @@
+// Threads of a recording whose records get lost.
+#include "recorder/sampled_threads.h"
+
+#include "recording_fixture.h"
+#include "support/catch2.h"
+
+#include <map>
+#include <vector>
+
+using namespace sentry_prof;
+using namespace sentry_prof::recorder;
+
+namespace {
+
+constexpr uint32_t kProcess = 10, kTid = 11, kOtherTid = 12, kOtherProcess = 20;
+constexpr uint64_t kThreshold_ns = 50;
+
+struct Threads {
+  recorder_test::FewFiles files;
+  target::ImageStore images{files};
+  target::ProcessTable processes{images};
+  profile::ChunkBuilder builder{0};
+  SampleFigures figures;
+  SampledThreads threads{builder, processes, figures, kThreshold_ns};
+
+  void sample(uint32_t pid, uint32_t tid, uint64_t time_ns) {
+    const uint32_t thread = threads.on_sample(pid, tid, time_ns);
+    const profile::FrameKey frame{0, true, 0x1000};
+    builder.add_sample(time_ns, thread, std::span(&frame, 1));
+  }
+
+  // The times of all idle markers, by thread.
+  std::map<uint32_t, std::vector<uint64_t>> markers(uint64_t end_ns) {
+    threads.end_chunk(end_ns);
+    const profile::RawChunk chunk = builder.finish(end_ns);
+    std::map<uint32_t, std::vector<uint64_t>> result;
+    for (const profile::RawSample& sample : chunk.samples) {
+      if (sample.stack == 0) result[chunk.threads[sample.thread].tid].push_back(sample.time_ns);
+    }
+    return result;
+  }
+};
+
+using Markers = std::map<uint32_t, std::vector<uint64_t>>;
+
+}  // namespace
+
+TEST_CASE("a thread counts as away from the first loss on, until it shows up again") {
+  Threads t;
+  t.sample(kProcess, kTid, 10);
+  t.sample(kProcess, kOtherTid, 20);
+  for (const uint64_t loss_ns : {100, 200, 300}) t.threads.on_records_lost(loss_ns);
+  t.sample(kProcess, kTid, 320);
+  t.threads.on_records_lost(330);
+  t.sample(kProcess, kTid, 340);  // too soon for a marker
+  CHECK(t.markers(1000) == Markers{{kTid, {100}}, {kOtherTid, {100}}});
+}
+
+TEST_CASE("however many losses there are, each thread has one absence") {
+  Threads t;
+  t.sample(kProcess, kTid, 10);
+  for (uint64_t time_ns = 100; time_ns < 5000; ++time_ns) t.threads.on_records_lost(time_ns);
+  t.sample(kProcess, kTid, 6000);
+  t.sample(kProcess, kOtherTid, 6010);  // knows nothing of them
+  t.threads.end(kOtherTid, 6020);
+  CHECK(t.markers(7000) == Markers{{kTid, {100}}, {kOtherTid, {6020}}});
+}
+
+TEST_CASE("an exec ends the threads of its own process") {
+  Threads t;
+  t.sample(kProcess, kProcess, 10);
+  t.sample(kProcess, kTid, 20);
+  t.sample(kOtherProcess, kOtherProcess, 30);
+  t.threads.end_others(kProcess, kProcess, 40);
+  t.threads.end_others(kProcess, kProcess, 50);
+  CHECK(t.markers(60) == Markers{{kTid, {40}}});
+  t.threads.end_others(kProcess, std::nullopt, 70);
+  t.threads.end_others(kOtherProcess, std::nullopt, 70);
+  t.threads.end_others(99, std::nullopt, 70);
+}

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstring>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,9 @@ constexpr uint64_t kFilesOfHelper = 65'536;
 
 // Helpers that are not late end as soon as nobody can ask them.
 constexpr int kWaitForEnd_ms = 100;
+
+// Who asks waits for a second at most.
+constexpr std::chrono::milliseconds kForkAgain(10);
 
 // Stays the same memory in the processes that are forked.
 std::shared_ptr<std::byte> share_room() {
@@ -189,10 +193,15 @@ void keep_only(const std::vector<Place>& places) {
     if (::poll(entries.data(), entries.size(), -1) < 0) continue;
     for (size_t i = 0; i < places.size(); ++i) {
       if (entries[i].revents == 0) continue;
-      const Place place = std::move(places[i]);
       // At our end all sockets can be read from, too: there is nobody left to answer.
       const bool is_asked = (entries[i].revents & (POLLIN | POLLHUP)) == POLLIN;
-      if (!is_asked || ::fork() != 0) continue;
+      const pid_t pid = is_asked ? ::fork() : 0;
+      if (pid < 0) {  // the limit of processes: the question stays in the socket
+        std::this_thread::sleep_for(kForkAgain);
+        continue;
+      }
+      const Place place = std::move(places[i]);
+      if (!is_asked || pid > 0) continue;
       places.clear();
       help(place, give_answer);
     }

@@ -9,6 +9,7 @@
 #include "target/process_files.h"
 
 #include <algorithm>
+#include <climits>
 #include <string>
 
 #include <fcntl.h>
@@ -75,13 +76,21 @@ std::string user_name(uint32_t uid) {
   return printable(found->pw_name);
 }
 
+// A user has all rights over the containers that are his (user_namespaces(7)), whoever runs in
+// them. It takes the same right as to read its maps (proc_pid_exe(5)).
+bool lets_us_look_at(int pid) {
+  char first = 0;
+  const std::string link = directory_of(static_cast<uint32_t>(pid)) + "/exe";
+  return ::readlink(link.c_str(), &first, sizeof(first)) > 0;
+}
+
 Result<void> check_owner(int pid, const os::ProcStatus& status) {
   const auto& ids = status.user_ids;
   const uint32_t self = ::getuid();
   // The kernel wants all three to be ours (ptrace_may_access); a setuid program has others.
   const bool is_ours =
       std::all_of(ids.begin(), ids.begin() + 3, [&](uint32_t id) { return id == self; });
-  if (is_ours || may_look_at_others()) return {};
+  if (is_ours || may_look_at_others() || lets_us_look_at(pid)) return {};
   const uint32_t other = ids[0] != self ? ids[0] : ids[1] != self ? ids[1] : ids[2];
   return fail(ErrorCode::PermissionDenied,
               fmt::format("{} runs as another user ({}). {}", described(pid), user_name(other),
@@ -166,6 +175,28 @@ std::vector<std::pair<uint32_t, std::string>> read_names(int pid, const std::vec
 
 }  // namespace
 
+namespace {
+
+// What stands in /proc/PID/maps before the paths of a process in a chroot: they are shown from our
+// root on, those of map records from the process's. "" if nothing does.
+std::string directory_before_paths(uint32_t pid) {
+  char root[PATH_MAX];
+  const ssize_t size = ::readlink((directory_of(pid) + "/root").c_str(), root, sizeof(root));
+  return size > 1 ? std::string(root, static_cast<size_t>(size)) : std::string();
+}
+
+void take_off(std::string_view directory, std::vector<MappingFacts>& mappings) {
+  if (directory.empty()) return;
+  for (MappingFacts& mapping : mappings) {
+    const bool is_below = mapping.path.starts_with(directory) &&
+                          mapping.path.size() > directory.size() &&
+                          mapping.path[directory.size()] == '/';
+    if (is_below) mapping.path.erase(0, directory.size());
+  }
+}
+
+}  // namespace
+
 Result<ProcessSnapshot> read_process(int pid) {
   ProcessSnapshot snapshot;
   snapshot.taken_at_ns = os::monotonic_ns();
@@ -181,6 +212,9 @@ Result<ProcessSnapshot> read_process(int pid) {
   }
   snapshot.mappings = parse_maps(*maps, snapshot.pid);
   snapshot.data_below_code = parse_data_below_code(*maps, snapshot.pid);
+  const std::string directory = directory_before_paths(snapshot.pid);
+  take_off(directory, snapshot.mappings);
+  take_off(directory, snapshot.data_below_code);
   snapshot.name = read_name(proc_path(pid, "comm"));
   snapshot.threads = read_names(pid, *threads);
   return snapshot;

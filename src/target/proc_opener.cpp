@@ -9,6 +9,7 @@
 #include "target/process_files.h"
 
 #include <cerrno>
+#include <climits>
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -31,10 +32,11 @@ bool is_expected_file(const os::Fd& found, const MappingFacts& mapping) {
   return ::fstat(found.get(), &status) == 0 && is_expected_inode(status, mapping);
 }
 
+// `path` is one below the process's root, which stands before it where that is not ours.
 bool links_to(const std::string& link, const std::string& path) {
-  std::string target(path.size() + 1, '\0');
-  const ssize_t size = ::readlink(link.c_str(), target.data(), target.size());
-  return size == static_cast<ssize_t>(path.size()) && target.compare(0, path.size(), path) == 0;
+  char target[PATH_MAX];
+  const ssize_t size = ::readlink(link.c_str(), target, sizeof(target));
+  return size > 0 && std::string_view(target, static_cast<size_t>(size)).ends_with(path);
 }
 
 // The exact inode that is mapped, even if it was deleted or replaced. Needs CAP_SYS_ADMIN or
@@ -137,8 +139,10 @@ class ProcOpener final : public ImageOpener {
     if (!root.is_open()) return false;
     const os::Fd found = find_below(root.get(), mapping.path);
     struct stat status = {};
-    return found.is_open() && mapping.inode != 0 && ::fstat(found.get(), &status) == 0 &&
-           status.st_ino == mapping.inode;
+    if (!found.is_open() || ::fstat(found.get(), &status) != 0) return false;
+    // Records with a build id have no inode.
+    const bool is_proven = !mapping.build_id.empty() && S_ISREG(status.st_mode);
+    return mapping.inode == 0 ? is_proven : status.st_ino == mapping.inode;
   }
 };
 

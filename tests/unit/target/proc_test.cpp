@@ -8,13 +8,18 @@
 #include "support/skips.h"
 #include "unit/os/scratch.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -239,6 +244,100 @@ TEST_CASE("Another user's process is refused with advice") {
                : 3;
   });
   CHECK(status == 0);
+}
+
+namespace {
+
+constexpr uid_t kOwner = 65534, kFirstSubordinate = 100'000;
+
+bool write_at_once(const std::string& path, const std::string& text) {
+  const os::Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+// In a user namespace that kOwner made, as a user that only exists there. `is_made` and `is_mapped`
+// are pipes.
+[[noreturn]] void run_in_container(const std::array<int, 2>& is_made,
+                                   const std::array<int, 2>& is_mapped) {
+  char byte = 0;
+  const bool is_inside =
+      ::setresgid(kOwner, kOwner, kOwner) == 0 && ::setresuid(kOwner, kOwner, kOwner) == 0 &&
+      ::prctl(PR_SET_DUMPABLE, 1) == 0 && ::unshare(CLONE_NEWUSER) == 0 &&
+      ::write(is_made[1], &byte, 1) == 1 && ::read(is_mapped[0], &byte, 1) == 1 &&
+      ::setresgid(1, 1, 1) == 0 && ::setresuid(1, 1, 1) == 0;
+  if (is_inside) ::execlp("sleep", "sleep", "1000", nullptr);
+  ::_exit(1);
+}
+
+}  // namespace
+
+TEST_CASE("A process of another user in one's own container may be looked at") {
+  if (::geteuid() != 0) {
+    testing::note_skip("needs root to become another user");
+    return;
+  }
+  std::array<int, 2> is_made{}, is_mapped{};
+  REQUIRE(::pipe2(is_made.data(), O_CLOEXEC) == 0);
+  REQUIRE(::pipe2(is_mapped.data(), O_CLOEXEC) == 0);
+  const pid_t pid = test::fork_child();
+  if (pid == 0) run_in_container(is_made, is_mapped);
+  ::close(is_made[1]);
+  char byte = 0;
+  const std::string directory = fmt::format("/proc/{}", pid);
+  const std::string ids = fmt::format("0 {} 1\n1 {} 10\n", kOwner, kFirstSubordinate);
+  const bool may_make = ::read(is_made[0], &byte, 1) == 1;
+  if (may_make) {
+    REQUIRE(write_at_once(directory + "/uid_map", ids));
+    REQUIRE(write_at_once(directory + "/gid_map", ids));
+    REQUIRE(::write(is_mapped[1], &byte, 1) == 1);
+    for (int i = 0; i < 500 && os::read_small_file(directory + "/comm").value_or("") != "sleep\n";
+         ++i) {
+      ::usleep(10'000);
+    }
+    const int status = test::status_of_child([&] {
+      if (::setgid(kOwner) != 0 || ::setuid(kOwner) != 0) return 1;
+      return check_is_profilable(pid) ? 0 : 2;
+    });
+    CHECK(status == 0);
+    const int of_another = test::status_of_child([&] {
+      if (::setgid(kOwner - 1) != 0 || ::setuid(kOwner - 1) != 0) return 1;
+      return check_is_profilable(pid) ? 2 : 0;
+    });
+    CHECK(of_another == 0);
+  }
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  for (const int fd : {is_made[0], is_mapped[0], is_mapped[1]}) ::close(fd);
+  if (!may_make) testing::note_optional_skip("no user namespaces here");
+}
+
+TEST_CASE("The paths of a process in a chroot are those that it sees") {
+  if (::geteuid() != 0) {
+    testing::note_skip("needs root for chroot");
+    return;
+  }
+  const test::ScratchDirectory scratch;
+  std::filesystem::copy_file("/proc/self/exe", scratch / "library");
+  std::array<int, 2> is_mapped{};
+  REQUIRE(::pipe2(is_mapped.data(), O_CLOEXEC) == 0);
+  const pid_t pid = test::fork_child();
+  if (pid == 0) {
+    const bool is_inside = ::chroot(scratch.path().c_str()) == 0 && ::chdir("/") == 0;
+    const os::Fd file(is_inside ? ::open("/library", O_RDONLY | O_CLOEXEC) : -1);
+    const void* const code =
+        ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file.get(), 0);
+    if (code == MAP_FAILED || ::write(is_mapped[1], "x", 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  ::close(is_mapped[1]);
+  char byte = 0;
+  CHECK(::read(is_mapped[0], &byte, 1) == 1);
+  ::close(is_mapped[0]);
+  const auto snapshot = read_process(pid);
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  REQUIRE(snapshot);
+  CHECK(std::ranges::count(snapshot->mappings, "/library", &MappingFacts::path) == 1);
 }
 
 TEST_CASE("check_proc refuses the /proc of another pid namespace, and none") {

@@ -6,6 +6,7 @@
 #include "sentry/transaction_writer.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <vector>
 
@@ -124,9 +125,33 @@ void for_each_member(JsonReader& json, Take take) {
   while (json.next_member(key)) take(key);
 }
 
+// Which of a chunk's stacks are empty: samples with one mark that a thread is idle.
+std::vector<bool> empty_stacks(std::string_view chunk) {
+  JsonReader json(chunk);
+  std::vector<bool> are_empty;
+  const auto read_stack = [&] {
+    if (json.peek() != JsonKind::Array) return json.skip_value();
+    json.begin_array();
+    are_empty.push_back(!json.next_element());
+    if (are_empty.back()) return;
+    do json.skip_value();
+    while (json.next_element());
+  };
+  for_each_member(json, [&](const JsonString& key) {
+    if (!key.is("profile")) return json.skip_value();
+    for_each_member(json, [&](const JsonString& part) {
+      if (!part.is("stacks") || json.peek() != JsonKind::Array) return json.skip_value();
+      json.begin_array();
+      while (json.next_element()) read_stack();
+    });
+  });
+  return are_empty;
+}
+
 class LinkReader {
  public:
   Result<ProfilerLink> read(std::string_view chunk) {
+    is_stack_empty_ = empty_stacks(chunk);
     JsonReader json(chunk);
     for_each_member(json, [&](const JsonString& key) {
       if (key.is("profiler_id")) {
@@ -162,11 +187,26 @@ class LinkReader {
     });
   }
   void count_sample(JsonReader& json) {
+    std::string thread_id, stack_id;
     for_each_member(json, [&](const JsonString& key) {
-      if (!key.is("thread_id")) return json.skip_value();
-      const std::string id = scalar_text(json);
-      if (samples_.size() < kMaxThreads || samples_.contains(id)) ++samples_[id];
+      if (key.is("thread_id")) {
+        thread_id = scalar_text(json);
+      } else if (key.is("stack_id")) {
+        stack_id = scalar_text(json);
+      } else {
+        json.skip_value();
+      }
     });
+    const bool is_counted = samples_.size() < kMaxThreads || samples_.contains(thread_id);
+    if (thread_id.empty() || !is_counted) return;
+    samples_[thread_id] += is_idle(stack_id) ? 0 : 1;
+  }
+  bool is_idle(std::string_view stack_id) const {
+    size_t stack = 0;
+    const char* const end = stack_id.data() + stack_id.size();
+    const auto read = std::from_chars(stack_id.data(), end, stack);
+    return read.ec == std::errc() && read.ptr == end && stack < is_stack_empty_.size() &&
+           is_stack_empty_[stack];
   }
   void read_name(JsonReader& json, const std::string& id) {
     for_each_member(json, [&](const JsonString& key) {
@@ -176,7 +216,8 @@ class LinkReader {
   }
 
   ProfilerLink link_;
-  std::map<std::string, uint64_t> samples_;
+  std::vector<bool> is_stack_empty_;
+  std::map<std::string, uint64_t> samples_;  // with a stack, by thread
   std::map<std::string, std::string> names_;
 };
 

@@ -51,3 +51,18 @@ TEST_CASE("A chunk's link names its profiler and its busiest thread") {
   CHECK_FALSE(read_profiler_link(R"({"profiler_id":"p","profile":{"samples":[]}})"));
   CHECK_FALSE(read_profiler_link("{"));
 }
+
+TEST_CASE("Idle markers are no work of a thread") {
+  const std::string stacks = R"("stacks":[[],[0,1],[0]])";
+  const std::string samples =
+      R"("samples":[{"thread_id":"1","stack_id":1},{"thread_id":"1","stack_id":2},)"
+      R"({"thread_id":"2","stack_id":1},{"thread_id":"2","stack_id":0},)"
+      R"({"thread_id":"2","stack_id":0},{"stack_id":1},{"thread_id":"3","stack_id":0}])";
+  for (const std::string& profile : {stacks + "," + samples, samples + "," + stacks}) {
+    const auto link = read_profiler_link(R"({"profiler_id":"p","profile":{)" + profile + "}}");
+    REQUIRE(link);
+    CHECK(link->thread_id == "1");
+  }
+  CHECK(read_profiler_link(
+      R"({"profiler_id":"p","profile":{"samples":[{"thread_id":"3","stack_id":0}],"stacks":[[]]}})"));
+}

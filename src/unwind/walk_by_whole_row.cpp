@@ -1,5 +1,6 @@
 // Frames whose row fits no compact rule: signal frames, expressions, registers other than the usual
 // ones.
+#include "unwind/arm_code.h"
 #include "unwind/dwarf_expression.h"
 #include "unwind/walker.h"
 
@@ -18,18 +19,32 @@ constexpr unsigned kMaxStackChanges = 8;
 
 }  // namespace
 
+// Or of the epilogue's code, where the row does not hold there. What that costs is added to the
+// row's work.
+CompactRule Walker::rule_of_row(LinkAddress pc, Row& row) const {
+  const CompactRule rule = compact_rule_of(row, names_);
+  const bool may_be_epilogue = arch_ == Arch::Aarch64 && rule.kind == CompactKind::CfaFromFp &&
+                               cursor_.pc_is_exact && module_->code != nullptr;
+  if (!may_be_epilogue) return rule;
+  const CompactRule of_epilogue = rule_of_epilogue(*module_->code, pc, row.work);
+  return of_epilogue.kind == CompactKind::NoCfi ? rule : of_epilogue;
+}
+
 Step Walker::step_by_whole_row(LinkAddress pc) {
   Row row;
   const RowStatus status = module_->cfi->row_at(pc, row);
   if (status != RowStatus::Found) return step_without_row(status, pc, row);
+  const CompactRule rule = rule_of_row(pc, row);
   if (!spend(row.work)) return ends(WalkEnd::Unsupported);
-  if (!cursor_.sp_is_known) {
-    const CompactRule rule = compact_rule_of(row, names_);
-    const bool is_from_sp =
-        rule.kind == CompactKind::CfaFromSp || rule.kind == CompactKind::CfaFarFromSp;
-    if (is_from_sp) return step_by_rule(pc, rule);
-  }
-  return step_over(row);
+  const bool is_from_sp =
+      rule.kind == CompactKind::CfaFromSp || rule.kind == CompactKind::CfaFarFromSp;
+  if (!cursor_.sp_is_known && is_from_sp) return step_by_rule(pc, rule);
+  const bool is_in_epilogue =
+      rule.kind == CompactKind::LinkFromSp && row.cfa_register == names_.frame_pointer;
+  if (!is_in_epilogue) return step_over(row);
+  const Step step = step_by_rule(pc, rule);
+  registers_ = {};  // which others are restored yet is not known
+  return step;
 }
 
 // Rules that are made without a row serve both modes.

@@ -2,6 +2,7 @@
 // the process began, the link register, the frame pointer, in this order, each only as far as it
 // can be believed. Of code that no file holds, which may keep frame pointers, only what is sure
 // comes before these.
+#include "unwind/arm_code.h"
 #include "unwind/process_start.h"
 #include "unwind/walker.h"
 #include "unwind/x86_instruction.h"
@@ -297,14 +298,29 @@ bool Walker::has_unread_image() const {
 // Whether the link register surely leads to the caller. Code that makes no call has its return
 // address there (PLT entries, assembly); in other code it is left over from the last call and
 // leads to that code itself, which has no CFI. So it must lead to another module, or to code with
-// CFI.
+// CFI, or behind the call of what runs.
 bool Walker::link_register_leads_out() {
   if (!knows_link_register()) return false;
-  const uint64_t pc = addresses_.without_signature(registers_.get(names_.link_register)) - 1;
+  const uint64_t return_address =
+      addresses_.without_signature(registers_.get(names_.link_register));
+  const uint64_t pc = return_address - 1;
   const Module* to = modules_.find({pc});
   if (to == nullptr) return false;
   const bool is_same = to == module_ || (to->image == module_->image && to->image != kNoImage);
-  return !is_same || addresses_.has_cfi_at(*to, to_link({pc}, to->bias));
+  return !is_same || addresses_.has_cfi_at(*to, to_link({pc}, to->bias)) ||
+         is_called_by_link(return_address);
+}
+
+// Between where the call went to and the leaf's pc nothing keeps the link register, as code has to
+// before it calls: so nothing was called since.
+bool Walker::is_called_by_link(uint64_t return_address) {
+  const CallSite call = addresses_.call_behind(return_address);
+  if (call.kind != CallKind::Direct || module_->code == nullptr) return false;
+  uint32_t work = 0;
+  const bool has_not_called =
+      keeps_no_link_register(*module_->code, to_link({call.target(return_address)}, module_->bias),
+                             to_link({cursor_.pc}, module_->bias), work);
+  return spend(work) && has_not_called;
 }
 
 // A frame pointer close above the snapshot is the stack's, which was cut; else it is no frame

@@ -192,7 +192,7 @@ class Walker {
   CompactRule make_rule(LinkAddress pc, Row& row) const {
     const RowStatus status = module_->cfi->row_at(pc, row);
     if (status != RowStatus::Found) return rule_without_row(status, pc, row);
-    const CompactRule rule = compact_rule_of(row, names_);
+    const CompactRule rule = rule_of_row(pc, row);
     const bool is_too_expensive = rule.kind == CompactKind::Full && row.work > kMaxUncachedWork;
     return is_too_expensive ? CompactRule{.kind = CompactKind::Unsupported} : rule;
   }
@@ -364,6 +364,7 @@ class Walker {
   }
 
   // walk_by_whole_row.cpp
+  CompactRule rule_of_row(LinkAddress pc, Row& row) const;
   [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc);
   Step step_without_row(RowStatus status, LinkAddress pc, Row& row);
   Step step_over(const Row& row);
@@ -398,6 +399,7 @@ class Walker {
   std::optional<Step> step_by_mark_of_first();
   bool has_unread_image() const;
   bool link_register_leads_out();
+  bool is_called_by_link(uint64_t return_address);
   Step ends_outside_frame_pointer(RuntimeAddress address);
 
   // walk_by_prologue.cpp

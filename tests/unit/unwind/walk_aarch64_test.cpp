@@ -300,6 +300,48 @@ TEST_CASE("a signal frame gives the interrupted leaf its link register back") {
   CHECK(w.unwinder.stats().restarts == 0);
 }
 
+TEST_CASE("behind the restore of an epilogue the link register is the caller's, whatever the row") {
+  // Before LLVM 15 the row that goes by x29 holds to the function's end.
+  constexpr uint64_t kAtRet = 0x5040, kBeforeRestore = 0x503c;
+  ArmWorld w;
+  FakeCode code;
+  code.put(kBeforeRestore, {0xfd, 0x7b, 0xc1, 0xa8});  // ldp x29, x30, [sp], #16
+  code.put(kAtRet, {0xc0, 0x03, 0x5f, 0xd6});          // ret
+  w.modules.insert({{0x1000}, {0x9000}, {}, kProgram, &w.cfi, &code});
+  Row row = saving(saving(leaf_row(16), kFp, -16), kLr, -8);
+  row.cfa_register = kFp;
+  w.cfi.add(0x5000, 0x5100, row);
+  const FakeStack restored(0x7010, {/*0x7010*/ 0x7020, 0x3050, /*0x7020*/ 0, 0x4050});
+  for (int i = 0; i < 2; ++i) {
+    const Walk walk = w.walk(kAtRet, 0x2050, 0x7010, restored);
+    CHECK(pcs(walk) == Pcs{kAtRet, 0x2050, 0x3050, 0x4050});
+    CHECK(end_of(walk) == "root");
+  }
+  const FakeStack before(0x7000, {0x7010, 0x2050, /*0x7010*/ 0x7020, 0x3050, /*0x7020*/ 0, 0x4050});
+  CHECK(pcs(w.walk(kBeforeRestore, 0, 0x7000, before)) ==
+        Pcs{kBeforeRestore, 0x2050, 0x3050, 0x4050});
+  // A return address there is behind a call: the row holds.
+  w.cfi.add(0x6000, 0x6100, leaf_row());
+  CHECK(pcs(w.walk(0x6010, kAtRet, 0x7000, before)) == Pcs{0x6010, kAtRet, 0x2050, 0x3050, 0x4050});
+}
+
+TEST_CASE("a leaf without rows that keeps no link register was called from where that leads") {
+  // As memcpy within musl, which another function there calls.
+  constexpr uint64_t kLeaf = 0x5000, kInLeaf = 0x5010, kInCaller = 0x5110;
+  ArmWorld w;
+  FakeCode code;
+  for (uint64_t pc = kLeaf; pc < 0x5200; pc += 4) code.put(pc, {0x1f, 0x20, 0x03, 0xd5});  // nop
+  code.put(kInCaller - 4, {0xbd, 0xff, 0xff, 0x97});  // bl kLeaf
+  w.modules.insert({{0x1000}, {0x9000}, {}, kProgram, &w.cfi, &code});
+  const FakeStack stack(0x7000, {/*0x7000*/ 0x7010, 0x3050, 0, 0x4050, 0, 0, 0, 0});
+  const Walk walk = w.walk(kInLeaf, kInCaller, 0x7000, stack);
+  CHECK(pcs(walk) == Pcs{kInLeaf, kInCaller, 0x3050, 0x4050});
+  CHECK(walk.frames[1].origin == FrameOrigin::LinkRegister);
+  // Of a leaf that has called, what it called left the register.
+  code.put(kLeaf, {0xfd, 0x7b, 0xbf, 0xa9});  // stp x29, x30, [sp, #-16]!
+  CHECK(pcs(w.walk(kInLeaf, kInCaller, 0x7000, stack)) == Pcs{kInLeaf, 0x3050, 0x4050});
+}
+
 TEST_CASE("a frame pointer of 0 is the first function's, unless calls stand above it") {
   constexpr uint64_t kInWork = 0x5010, kInMain = 0x5110;  // no rows there, nor frame records
   ArmWorld w;

@@ -12,16 +12,16 @@ using namespace sentry_prof::recorder;
 
 namespace {
 
-constexpr uint32_t kProcess = 10, kTid = 11, kOtherTid = 12, kOtherProcess = 20;
-constexpr uint64_t kThreshold_ns = 50;
+constexpr uint32_t kLossyProcess = 10, kLossyThread = 11, kSecondThread = 12, kExecProcess = 20;
+constexpr uint64_t kIdle_ns = 50;
 
-struct Threads {
+struct LossyThreads {
   recorder_test::FewFiles files;
   target::ImageStore images{files};
   target::ProcessTable processes{images};
   profile::ChunkBuilder builder{0};
   SampleFigures figures;
-  SampledThreads threads{builder, processes, figures, kThreshold_ns};
+  SampledThreads threads{builder, processes, figures, kIdle_ns};
 
   void sample(uint32_t pid, uint32_t tid, uint64_t time_ns) {
     const uint32_t thread = threads.on_sample(pid, tid, time_ns);
@@ -41,40 +41,40 @@ struct Threads {
   }
 };
 
-using Markers = std::map<uint32_t, std::vector<uint64_t>>;
+using IdleMarkers = std::map<uint32_t, std::vector<uint64_t>>;
 
 }  // namespace
 
 TEST_CASE("a thread counts as away from the first loss on, until it shows up again") {
-  Threads t;
-  t.sample(kProcess, kTid, 10);
-  t.sample(kProcess, kOtherTid, 20);
+  LossyThreads t;
+  t.sample(kLossyProcess, kLossyThread, 10);
+  t.sample(kLossyProcess, kSecondThread, 20);
   for (const uint64_t loss_ns : {100, 200, 300}) t.threads.on_records_lost(loss_ns);
-  t.sample(kProcess, kTid, 320);
+  t.sample(kLossyProcess, kLossyThread, 320);
   t.threads.on_records_lost(330);
-  t.sample(kProcess, kTid, 340);  // too soon for a marker
-  CHECK(t.markers(1000) == Markers{{kTid, {100}}, {kOtherTid, {100}}});
+  t.sample(kLossyProcess, kLossyThread, 340);  // too soon for a marker
+  CHECK(t.markers(1000) == IdleMarkers{{kLossyThread, {100}}, {kSecondThread, {100}}});
 }
 
 TEST_CASE("however many losses there are, each thread has one absence") {
-  Threads t;
-  t.sample(kProcess, kTid, 10);
+  LossyThreads t;
+  t.sample(kLossyProcess, kLossyThread, 10);
   for (uint64_t time_ns = 100; time_ns < 5000; ++time_ns) t.threads.on_records_lost(time_ns);
-  t.sample(kProcess, kTid, 6000);
-  t.sample(kProcess, kOtherTid, 6010);  // knows nothing of them
-  t.threads.end(kOtherTid, 6020);
-  CHECK(t.markers(7000) == Markers{{kTid, {100}}, {kOtherTid, {6020}}});
+  t.sample(kLossyProcess, kLossyThread, 6000);
+  t.sample(kLossyProcess, kSecondThread, 6010);  // knows nothing of them
+  t.threads.end(kSecondThread, 6020);
+  CHECK(t.markers(7000) == IdleMarkers{{kLossyThread, {100}}, {kSecondThread, {6020}}});
 }
 
 TEST_CASE("an exec ends the threads of its own process") {
-  Threads t;
-  t.sample(kProcess, kProcess, 10);
-  t.sample(kProcess, kTid, 20);
-  t.sample(kOtherProcess, kOtherProcess, 30);
-  t.threads.end_others(kProcess, kProcess, 40);
-  t.threads.end_others(kProcess, kProcess, 50);
-  CHECK(t.markers(60) == Markers{{kTid, {40}}});
-  t.threads.end_others(kProcess, std::nullopt, 70);
-  t.threads.end_others(kOtherProcess, std::nullopt, 70);
+  LossyThreads t;
+  t.sample(kLossyProcess, kLossyProcess, 10);
+  t.sample(kLossyProcess, kLossyThread, 20);
+  t.sample(kExecProcess, kExecProcess, 30);
+  t.threads.end_others(kLossyProcess, kLossyProcess, 40);
+  t.threads.end_others(kLossyProcess, kLossyProcess, 50);
+  CHECK(t.markers(60) == IdleMarkers{{kLossyThread, {40}}});
+  t.threads.end_others(kLossyProcess, std::nullopt, 70);
+  t.threads.end_others(kExecProcess, std::nullopt, 70);
   t.threads.end_others(99, std::nullopt, 70);
 }

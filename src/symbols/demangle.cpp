@@ -16,8 +16,8 @@
 //     C++: the parser reads a conversion operator's template arguments twice, so 2^n times where
 //     they nest. Refused with more than 8 (none).
 //     Rust: a binder of n lifetimes is printed one by one, also where the printer is told to be
-//     silent. Refused where n has three digits of base 62 (of 338,056 names 10, which only look
-//     like that).
+//     silent. Refused where n has three digits of base 62 (of 338,056 names 10, whose identifiers
+//     look like that).
 //     D has no callback; its nested function types are read twice, its back references anew
 //     wherever they stand. Refused where these make too much (of 20,452 names a tenth).
 //   A name takes up to some tenths of a second then; SymbolBudget bounds all of them together.
@@ -135,17 +135,28 @@ std::optional<std::string> demangled_itanium(const std::string& symbol) {
   });
 }
 
-// <binder> ::= G <base-62 number> _, behind the F of a function type or the D of dyn. Identifiers
-// may look like that, but what may stand behind a binder does not begin with a digit.
-bool has_large_binder(std::string_view symbol) {
+// Whether "Cs" stands before it, and nothing but digits of base 62 between: <crate-root> ::= C
+// [s <base-62 number> _] <identifier>.
+bool may_be_crate_hash(std::string_view symbol, size_t at) {
+  size_t begin = at;
+  while (begin > 0 && is_alphanumeric(symbol[begin - 1])) --begin;
+  return symbol.substr(begin, at - begin).find("Cs") != symbol.npos;
+}
+
+// <binder> ::= G <base-62 number> _, behind the F of a function type or the D of dyn. Back
+// references lead anywhere, so what looks like a large one is refused wherever it stands, but in
+// the hash of a crate, which is not shown: there it is made to look like none.
+bool defuse_large_binders(std::string& symbol) {
   for (size_t at = symbol.find('G'); at != symbol.npos; at = symbol.find('G', at + 1)) {
     if (at == 0 || (symbol[at - 1] != 'F' && symbol[at - 1] != 'D')) continue;
     size_t end = at + 1;
     while (end < symbol.size() && is_alphanumeric(symbol[end])) ++end;
-    const bool is_binder = end + 1 < symbol.size() && symbol[end] == '_';
-    if (is_binder && end - at > 2 && !is_digit(symbol[end + 1])) return true;
+    const bool is_large = end < symbol.size() && symbol[end] == '_' && end - at > 3;
+    if (!is_large) continue;
+    if (!may_be_crate_hash(symbol, at)) return false;
+    symbol[at] = '0';  // smaller: no overflow
   }
-  return false;
+  return true;
 }
 
 // <undisambiguated-identifier> ::= u <decimal number> ...
@@ -156,11 +167,11 @@ bool may_have_punycode(std::string_view symbol) {
   return false;
 }
 
-std::optional<std::string> demangled_rust(const std::string& symbol) {
+std::optional<std::string> demangled_rust(std::string symbol) {
   static std::atomic<int> leaks = 0;
   const bool may_leak = may_have_punycode(symbol);
   if (may_leak && leaks >= kMaxLeaks) return std::nullopt;
-  if (symbol.starts_with("_R") && has_large_binder(symbol)) return std::nullopt;
+  if (symbol.starts_with("_R") && !defuse_large_binders(symbol)) return std::nullopt;
   BoundedOutput output;
   auto text = output.run([&](demangle_callbackref append, void* into) {
     return rust_demangle_callback(symbol.c_str(), kOptions, append, into);

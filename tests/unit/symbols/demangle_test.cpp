@@ -87,11 +87,16 @@ TEST_CASE("demangled returns names as they are that would grow beyond its bound"
 }
 
 TEST_CASE("demangled refuses Rust names that are told to be silent about billions of lifetimes") {
-  for (const char* name : {"_RNvMIC1aFGzzzzz_EuEu1f", "_RNvMIC1aDGzzzzz_EL_Eu1f"}) {
+  // The second and third cannot be demangled in the end; the last has it in an identifier.
+  for (const char* name :
+       {"_RNvMIC1aFGzzzzz_EuEu1f", "_RNvMINvMIC1aFGzzzzz_1f", "_RNvMIC2CsFGzzzzz_EuEu1f",
+        "_RNvMIC1aDGzzzzz_EL_Eu1f", "_RINvC1a11MFGzzzzz_uB6_E"}) {
     CHECK(demangled(name) == name);
   }
   CHECK(demangled("_RINvC1a1fFG_EuE") == "a::f::<for<'a> fn()>");
   CHECK(demangled("_RINvC1a1fFG0_EuE") == "a::f::<for<'a, 'b> fn()>");
+  // The hash of a crate.
+  CHECK(demangled("_RNvCs1xDGV85I1S7_12rustc_traits3bar") == "rustc_traits::bar");
 }
 
 namespace {

@@ -73,7 +73,12 @@ Result<Found> find(const std::string& dsn, const std::string& dsn_file) {
   if (!dsn.empty()) return Found{dsn, "--dsn"};
   if (!dsn_file.empty()) {
     const auto text = os::read_small_file(dsn_file, kMaxFile_bytes);
-    if (!text) return fail(text.error().code, "--dsn-file: " + text.error().message);
+    if (!text) {
+      const bool is_pipe = text.error().code == ErrorCode::Unsupported;
+      return fail(text.error().code,
+                  "--dsn-file: " + text.error().message +
+                      (is_pipe ? ". What a pipe holds goes into SENTRY_DSN" : ""));
+    }
     return Found{std::string(trimmed(*text)), "--dsn-file " + dsn_file};
   }
   if (std::string value = environment_variable("SENTRY_DSN"); !value.empty()) {

@@ -49,10 +49,13 @@ bool is_pending(const upload::QueueFigures& queue) {
   return !queue.unsent.empty() || queue.left_in_spool > 0;
 }
 
+uint64_t dropped_unsent(const upload::QueueFigures& queue) {
+  return queue.dropped + queue.losses.dropped_for_age + queue.losses.dropped_for_size;
+}
+
 int exit_code_of(const upload::QueueFigures& queue, uint64_t lost) {
-  const bool has_dropped =
-      queue.dropped + queue.losses.dropped_for_age + queue.losses.dropped_for_size > 0;
-  int code = has_dropped ? upload::exit_code(upload::OutcomeKind::NetworkFailed) : kDone;
+  int code =
+      dropped_unsent(queue) > 0 ? upload::exit_code(upload::OutcomeKind::NetworkFailed) : kDone;
   if (queue.refusal) code = std::max(code, upload::exit_code(queue.refusal->kind));
   if (queue.trouble && is_pending(queue)) {
     code = std::max(code, upload::exit_code(queue.trouble->kind));
@@ -197,6 +200,9 @@ void RecordUpload::tell(const upload::QueueFigures& figures) {
   if (is_pending(figures) && figures.trouble) {
     complain("upload: " + upload::sentence(*figures.trouble, host));
   }
+  if (figures.left_for_others > 0) {
+    complain(others_sentence(figures.left_for_others, options_.sending.spool));
+  }
   if (figures.left_in_spool > 0) {
     complain(fmt::format("{} not sent yet, kept in {} (sentry-prof upload --spool {})",
                          figures.left_in_spool, options_.sending.spool, options_.sending.spool));
@@ -227,7 +233,7 @@ UploadEnd RecordUpload::finish(int signal_fd, bool was_ended_by_signal) {
   tell(figures);
   const uint64_t lost = keep_unsent(figures);
   UploadEnd end;
-  end.is_safe = lost == 0 && figures.refused == 0 && figures.dropped == 0;
+  end.is_safe = lost + figures.refused + dropped_unsent(figures) + figures.losses.set_aside == 0;
   end.exit_code = exit_code_of(figures, lost);
   end.figures = plain_figures(figures, lost);
   return end;

@@ -1,5 +1,6 @@
 #include "cli/upload_command.h"
 
+#include "base/ids.h"
 #include "base/time_units.h"
 #include "cli/chunk_files.h"
 #include "cli/exit_code.h"
@@ -176,7 +177,8 @@ class UploadRun {
     if (options_.link_transaction.empty()) return;
     if (!link_) return tell_unlinked("no chunk was accepted to link it to");
     if (is_over_ && !sender_.spool()) return tell_unlinked("sending ended before it");
-    const auto linked = sentry::link_transaction(transactions_.to_link, *link_);
+    const auto linked =
+        sentry::link_transaction(transactions_.to_link, *link_, random_uuid_v4().to_hex());
     auto envelope = linked ? sentry::transaction_envelope(*linked) : tl::unexpected(linked.error());
     if (!envelope) {
       complain(options_.link_transaction + ": " + envelope.error().message);
@@ -258,6 +260,9 @@ class UploadRun {
       complain(fmt::format("{} left in {}; the next upload with this spool sends them", left,
                            options_.sending.spool));
     }
+    if (const size_t others = sender_.spool()->count_of_others(); others > 0) {
+      complain(others_sentence(others, options_.sending.spool));
+    }
   }
 
   void tell_losses() {
@@ -334,8 +339,12 @@ int send_all(const UploadCommandOptions& options, Transactions transactions) {
   return exit_code;
 }
 
+// "" where no file is given.
 Result<std::string> read_transaction(const std::string& path) {
-  return path.empty() ? std::string() : os::read_small_file(path, limits::kMaxTransaction_bytes);
+  if (path.empty()) return std::string();
+  auto text = os::read_small_file(path, limits::kMaxTransaction_bytes);
+  if (text && text->empty()) return fail(ErrorCode::Malformed, path + ": is empty");
+  return text;
 }
 
 }  // namespace
@@ -350,7 +359,7 @@ int upload_command(UploadCommandOptions options) {
   for (const auto* text : {&of_profile, &to_link}) {
     if (*text) continue;
     complain(text->error().message);
-    return kInputOutput;
+    return exit_code_of(text->error().code);
   }
   Transactions transactions{*of_profile, *to_link};
   return options.is_dry_run ? dry_run(options, transactions)

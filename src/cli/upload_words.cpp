@@ -21,4 +21,10 @@ std::vector<std::string> loss_sentences(const upload::SpoolLosses& losses,
   return result;
 }
 
+std::string others_sentence(size_t count, const std::string& spool_path) {
+  return fmt::format(
+      "{}: {} wait{} there for another project or server, to be sent with the DSN of that",
+      spool_path, count, count == 1 ? "s" : "");
+}
+
 }  // namespace sentry_prof::cli

@@ -225,7 +225,8 @@ class LinkReader {
 
 Result<ProfilerLink> read_profiler_link(std::string_view chunk) { return LinkReader().read(chunk); }
 
-Result<std::string> link_transaction(std::string_view transaction, const ProfilerLink& link) {
+Result<std::string> link_transaction(std::string_view transaction, const ProfilerLink& link,
+                                     std::string_view event_id) {
   JsonReader json(transaction);
   const bool is_object = json.peek() == JsonKind::Object;
   json.skip_value();
@@ -234,7 +235,9 @@ Result<std::string> link_transaction(std::string_view transaction, const Profile
   if (!is_object || json.failed() || !ends_there) {
     return fail(ErrorCode::InvalidArgument, "the transaction is no JSON object");
   }
-  return merged(transaction, link_patches(link), &link);
+  std::vector<Patch> patches = link_patches(link);
+  patches.push_back({"event_id", std::string(event_id), {}, true});
+  return merged(transaction, patches, &link);
 }
 
 std::string recording_transaction(const Session& session, uint64_t start_unix_ns,

@@ -23,7 +23,8 @@ Result<ProfilerLink> read_profiler_link(std::string_view chunk);
 
 // `transaction` with the link in it and in each of its spans. A thread that it names already stays.
 // InvalidArgument unless it is a JSON object.
-Result<std::string> link_transaction(std::string_view transaction, const ProfilerLink& link);
+Result<std::string> link_transaction(std::string_view transaction, const ProfilerLink& link,
+                                     std::string_view event_id);
 
 // One for a whole recording, with fresh ids.
 std::string recording_transaction(const Session& session, uint64_t start_unix_ns,

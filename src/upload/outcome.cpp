@@ -87,7 +87,8 @@ OutcomeKind kind_of_reply(const HttpReply& reply) {
   const OutcomeKind kind = kind_of_status(reply.status);
   if (kind == OutcomeKind::Refused && is_of_dsn(reply)) return OutcomeKind::Unauthorized;
   if (kind == OutcomeKind::Refused && !is_in_sentrys_form(reply)) return OutcomeKind::Misconfigured;
-  const bool is_verdict = kind == OutcomeKind::Accepted || kind == OutcomeKind::Refused;
+  const bool is_verdict = kind == OutcomeKind::Accepted || kind == OutcomeKind::Refused ||
+                          kind == OutcomeKind::TooLarge;
   if (is_verdict && is_page(reply)) return OutcomeKind::Misconfigured;
   return kind;
 }
@@ -156,6 +157,12 @@ std::string misconfigured(const Outcome& outcome, const std::string& host) {
            "lower case for http.";
   }
   if (outcome.http_status == 0) return outcome.detail;
+  if (outcome.http_status == 413) {
+    return fmt::format(
+        "what stands in front of {} takes no bodies of this size ({}). Raise its limit (nginx: "
+        "client_max_body_size), or record shorter chunks (--chunk-seconds).",
+        host, status_text(outcome));
+  }
   return fmt::format(
       "{} takes no envelopes at this address ({}). Compare scheme, host, path and project of the "
       "DSN with the project's settings, and what stands in front of the server.",

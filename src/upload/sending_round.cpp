@@ -4,14 +4,15 @@ namespace sentry_prof::upload {
 
 namespace {
 
-// Each of them costs a server that is down one more request a round; that so many in a row have a
-// fault of their own is rare.
+// Each of them costs a server that is down one more request a round.
 constexpr size_t kMaxFailuresInRow = 5;
 // Limits hold for categories, of which there are four: behind so many that each learned of a limit
 // anew there is hardly one without.
 constexpr size_t kMaxLeft = 64;
 
 }  // namespace
+
+bool SendingRound::asks_for_newest() const { return failures_in_row_ + 1 == kMaxFailuresInRow; }
 
 bool SendingRound::goes_on_past(const Outcome& outcome) {
   const bool holds_for_all = !may_be_of_one(outcome);

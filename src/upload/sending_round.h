@@ -2,7 +2,8 @@
 //
 // What fails may be the server or the envelope, and only the next ones tell. So a few in a row may
 // fail, the first with all its tries, the others with one each; one that the server judges shows
-// that it works.
+// that it works. The last of these few is the newest that waits, not the next: envelopes that are
+// never taken become the oldest ones, and would be all that is ever tried.
 #pragma once
 
 #include "upload/outcome.h"
@@ -18,6 +19,8 @@ class SendingRound {
   // Of the next envelope.
   Tries tries() const { return failures_in_row_ == 0 ? Tries::All : Tries::One; }
 
+  // Whether the newest is to come before the next.
+  bool asks_for_newest() const;
   // The server has judged one.
   void note_verdict() { failures_in_row_ = 0; }
   // One is left for later. False: the rest would fare no better.

@@ -29,6 +29,8 @@ constexpr const char* kReadAndWrite = "Name a directory that you may read and wr
 // Listing thousands of files for each one that is kept takes longer than keeping it. So many times,
 // what other processes kept meanwhile may pass the limits.
 constexpr uint32_t kKeepsPerListing = 100;
+// And for so long: of a chunk a minute each looks.
+constexpr uint64_t kLongestRoom_ns = 5 * kNsPerSecond;
 
 [[nodiscard]] tl::unexpected<Error> fail_with_spool(int error_number, const std::string& path,
                                                     const char* next_step) {
@@ -54,17 +56,23 @@ ReadEnd read_whole(int fd, size_t size_bytes, std::string& out) {
 
 }  // namespace
 
-Result<Spool> Spool::open(const std::string& directory, SpoolLimits limits) {
+Result<Spool> Spool::open(const std::string& directory, uint64_t destination, SpoolLimits limits) {
   if (auto ok = os::make_directory(directory, 0700); !ok) {
     return fail(ok.error().code, "cannot use the spool: " + ok.error().message);
   }
   Spool spool;
   spool.path_ = directory;
+  spool.destination_ = destination;
   spool.limits_ = limits;
-  spool.directory_ = os::Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (auto ok = spool.open_directory(); !ok) return tl::unexpected(ok.error());
+  return spool;
+}
+
+Result<void> Spool::open_directory() {
+  os::Fd opened(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status = {};
-  if (!spool.directory_.is_open() || ::fstat(spool.directory_.get(), &status) != 0) {
-    return fail_with_spool(errno, directory, kReadAndWrite);
+  if (!opened.is_open() || ::fstat(opened.get(), &status) != 0) {
+    return fail_with_spool(errno, path_, kReadAndWrite);
   }
   if ((status.st_mode & S_IWOTH) != 0) {
     return fail(
@@ -72,7 +80,7 @@ Result<Spool> Spool::open(const std::string& directory, SpoolLimits limits) {
         fmt::format(
             "cannot use the spool {0}: all users may write there, and what they leave would be "
             "sent. Take that away: chmod o-w {0}",
-            directory));
+            path_));
   }
   if (!os::is_trusted_owner(status.st_uid)) {
     return fail(
@@ -80,14 +88,29 @@ Result<Spool> Spool::open(const std::string& directory, SpoolLimits limits) {
         fmt::format("cannot use the spool {}: it belongs to another user (uid {}), and what "
                     "that one leaves there would be sent. Run this as that user, or name "
                     "another place",
-                    directory, status.st_uid));
+                    path_, status.st_uid));
   }
   // Where nothing can be removed, each run would send the same again.
-  if (::faccessat(spool.directory_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
-    return fail_with_spool(errno, directory, kReadAndWrite);
+  if (::faccessat(opened.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
+    return fail_with_spool(errno, path_, kReadAndWrite);
   }
-  spool.remove_leftovers();
-  return spool;
+  directory_ = std::move(opened);
+  remove_leftovers();
+  return {};
+}
+
+// Removed and made anew, or mounted over, while a recording of months goes on. Where none took its
+// place, keeping fails, and what can still be read of the old one is sent.
+Result<void> Spool::reopen_if_replaced() {
+  struct stat opened = {};
+  struct stat named = {};
+  const bool is_there = ::stat(path_.c_str(), &named) == 0;
+  const bool is_same = ::fstat(directory_.get(), &opened) == 0 && opened.st_ino == named.st_ino &&
+                       opened.st_dev == named.st_dev;
+  if (!is_there || is_same) return {};
+  room_ = {};
+  done_with_.clear();
+  return open_directory();
 }
 
 // Of processes that ended in the middle of keep().
@@ -121,12 +144,21 @@ Result<std::vector<Spool::Entry>> Spool::entries_ending_in(std::string_view endi
   return result;
 }
 
+bool Spool::is_for_us(const Entry& entry) const {
+  return destination_ == 0 || entry.name.destination == 0 || entry.name.destination == destination_;
+}
+
 size_t Spool::count() const {
-  const auto all = entries();
-  if (!all) return 0;
-  return static_cast<size_t>(std::count_if(all->begin(), all->end(), [this](const Entry& entry) {
-    return !done_with_.contains(to_text(entry.name));
+  const auto all = entries().value_or(std::vector<Entry>());
+  return static_cast<size_t>(std::count_if(all.begin(), all.end(), [this](const Entry& entry) {
+    return is_for_us(entry) && !done_with_.contains(to_text(entry.name));
   }));
+}
+
+size_t Spool::count_of_others() const {
+  const auto all = entries().value_or(std::vector<Entry>());
+  return static_cast<size_t>(std::count_if(
+      all.begin(), all.end(), [this](const Entry& entry) { return !is_for_us(entry); }));
 }
 
 bool Spool::is_too_old(const Entry& entry) const {
@@ -184,8 +216,11 @@ void Spool::set_aside(const std::string& name) {
 
 // False: look first.
 bool Spool::use_room(uint64_t bytes) {
-  if (room_.keeps == 0 || room_.files == 0 || room_.bytes < bytes) return false;
-  room_ = {room_.bytes - bytes, room_.files - 1, room_.keeps - 1};
+  const bool is_old = os::monotonic_ns() - room_.seen_at_ns > kLongestRoom_ns;
+  if (is_old || room_.keeps == 0 || room_.files == 0 || room_.bytes < bytes) return false;
+  room_.bytes -= bytes;
+  --room_.files;
+  --room_.keeps;
   return true;
 }
 
@@ -225,7 +260,8 @@ void Spool::make_room(uint64_t bytes) {
     is_gone(entry);
   }
   room_ = {limits_.max_bytes - std::min(total_bytes, limits_.max_bytes),
-           limits_.max_files - std::min(files, limits_.max_files), kKeepsPerListing};
+           limits_.max_files - std::min(files, limits_.max_files), kKeepsPerListing,
+           os::monotonic_ns()};
 }
 
 Result<std::string> Spool::keep(std::string_view body, BodyEncoding encoding,
@@ -236,12 +272,14 @@ Result<std::string> Spool::keep(std::string_view body, BodyEncoding encoding,
         fmt::format("an envelope of {} bytes is too large for the spool {}", body.size(), path_));
   }
   if (categories.empty()) return fail(ErrorCode::InvalidArgument, "an envelope without a category");
+  if (auto ok = reopen_if_replaced(); !ok) return tl::unexpected(ok.error());
   make_room(body.size());
   SpoolName name;
   name.kept_unix_ns = os::unix_ns();
   name.number = next_number_++;
   name.identity = os::random_u64();
   name.checksum = checksum_of(body);
+  name.destination = destination_;
   name.categories = categories;
   name.encoding = encoding;
   std::string text = to_text(name);
@@ -288,13 +326,14 @@ std::optional<SpooledEnvelope> Spool::offer(const Entry& entry, const Wanted& is
     set_aside(to_text(entry.name));
   } else if (is_too_old(entry)) {
     if (drop(entry)) ++losses_.dropped_for_age;
-  } else if (!is_wanted || is_wanted(entry.name.categories)) {
+  } else if (is_for_us(entry) && (!is_wanted || is_wanted(entry.name.categories))) {
     return take(entry);
   }
   return std::nullopt;
 }
 
 Result<void> Spool::rewind() {
+  if (auto ok = reopen_if_replaced(); !ok) return ok;
   auto all = entries();
   if (!all) return tl::unexpected(std::move(all.error()));
   listed_ = std::move(*all);
@@ -306,6 +345,16 @@ Result<void> Spool::rewind() {
 std::optional<SpooledEnvelope> Spool::take_next(const Wanted& is_wanted) {
   while (next_listed_ < listed_.size()) {
     const Entry& entry = listed_[next_listed_++];
+    if (done_with_.contains(to_text(entry.name))) continue;
+    if (auto envelope = offer(entry, is_wanted)) return envelope;
+  }
+  return std::nullopt;
+}
+
+std::optional<SpooledEnvelope> Spool::take_newest(const Wanted& is_wanted) {
+  while (next_listed_ < listed_.size()) {
+    const Entry entry = listed_.back();
+    listed_.pop_back();
     if (done_with_.contains(to_text(entry.name))) continue;
     if (auto envelope = offer(entry, is_wanted)) return envelope;
   }

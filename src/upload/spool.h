@@ -5,7 +5,8 @@
 // and renamed, and removed only when the caller says so. Several processes may share a directory:
 // an envelope is in one of them's hands at a time, under a lock that ends with its process. Names
 // are matched strictly, no link is followed, and what is damaged is set aside as "NAME.bad", within
-// the limits of the rest and the first to go; foreign files are left alone.
+// the limits of the rest and the first to go; foreign files are left alone. What was kept for
+// another destination (another project's, or server's) is neither offered nor counted.
 #pragma once
 
 #include "os/fd.h"
@@ -54,7 +55,9 @@ class Spool {
   // PermissionDenied if all users may write to it, or if it belongs to another one but root: what
   // they put there would be sent with our key; also if this process may not write to it: what is
   // sent could not be removed. NotFound, Io with the path and the next step.
-  static Result<Spool> open(const std::string& directory, SpoolLimits limits = {});
+  // `destination` (destination_of) is written to what is kept; 0: of anybody, for anybody.
+  static Result<Spool> open(const std::string& directory, uint64_t destination = 0,
+                            SpoolLimits limits = {});
 
   // Keeps an envelope and returns its name: on disk when this returns. The oldest are dropped first
   // where the limits ask for it. LimitExceeded if it is larger than max_file_bytes by itself; Io if
@@ -64,12 +67,16 @@ class Spool {
   // By what its name tells.
   using Wanted = std::function<bool(Categories)>;
 
-  // Lists what is there now, for take_next(). Io if the directory cannot be read.
+  // Lists what is there now, for take_next(). Io if the directory cannot be read. Here and in
+  // keep() a directory that has taken its place is opened like the first; errors as those of
+  // open().
   Result<void> rewind();
   // The next envelope since rewind(), towards the newest, that no other process has; nothing behind
   // the last. What is too old is dropped on the way, what is damaged set aside, what cannot be
   // opened or locked passed over: see unreadable(). What `is_wanted` does not want is not opened.
   std::optional<SpooledEnvelope> take_next(const Wanted& is_wanted = {});
+  // The same from the other end: the newest that was not taken yet.
+  std::optional<SpooledEnvelope> take_newest(const Wanted& is_wanted = {});
   // The server has it, or will never take it. Where the disk refuses (that is returned) this object
   // does not offer it again.
   Result<void> remove(SpooledEnvelope envelope);
@@ -77,6 +84,10 @@ class Spool {
   // Envelopes there now, those in other processes' hands included, those that remove() was called
   // for not.
   size_t count() const;
+  // That were kept for other destinations.
+  size_t count_of_others() const;
+  // Whether what was sent could not be removed, and lies there still.
+  bool has_sent_ones() const { return !done_with_.empty(); }
   // Why the last one that could not be opened or locked since rewind() could not.
   const std::optional<Error>& unreadable() const { return unreadable_; }
   const SpoolLosses& losses() const { return losses_; }
@@ -93,10 +104,14 @@ class Spool {
   struct Room {
     uint64_t bytes = 0;
     uint64_t files = 0;
-    uint32_t keeps = 0;  // until the directory is looked at again
+    uint32_t keeps = 0;       // until the directory is looked at again
+    uint64_t seen_at_ns = 0;  // monotonic
   };
 
   Spool() = default;
+  Result<void> open_directory();
+  Result<void> reopen_if_replaced();
+  bool is_for_us(const Entry& entry) const;
   Result<std::vector<Entry>> entries() const;  // the oldest first
   // Those whose names have `ending` behind what spool_name.h says.
   Result<std::vector<Entry>> entries_ending_in(std::string_view ending) const;
@@ -114,6 +129,7 @@ class Spool {
 
   std::string path_;
   os::Fd directory_;
+  uint64_t destination_ = 0;
   SpoolLimits limits_;
   SpoolLosses losses_;
   uint64_t next_number_ = 0;

@@ -27,9 +27,9 @@ struct Packing {
 constexpr std::array<Packing, 3> kPackings = {
     {{BodyEncoding::Gzip, ".gz"}, {BodyEncoding::Zstd, ".zst"}, {BodyEncoding::Identity, ""}}};
 
-// 16 lower-case hex digits and a separator, which are taken from `text`.
-std::optional<uint64_t> take_number(std::string_view& text, char separator) {
-  if (text.size() <= kNumberDigits || text[kNumberDigits] != separator) return std::nullopt;
+// 16 lower-case hex digits, which are taken from `text`.
+std::optional<uint64_t> take_number(std::string_view& text) {
+  if (text.size() < kNumberDigits) return std::nullopt;
   uint64_t number = 0;
   for (const char c : text.substr(0, kNumberDigits)) {
     constexpr std::string_view kDigits = "0123456789abcdef";
@@ -37,15 +37,23 @@ std::optional<uint64_t> take_number(std::string_view& text, char separator) {
     if (digit == kDigits.npos) return std::nullopt;
     number = number << 4 | digit;
   }
-  text.remove_prefix(kNumberDigits + 1);
+  text.remove_prefix(kNumberDigits);
   return number;
+}
+
+bool take(std::string_view& text, char wanted) {
+  if (!text.starts_with(wanted)) return false;
+  text.remove_prefix(1);
+  return true;
 }
 
 }  // namespace
 
 std::string to_text(const SpoolName& name) {
-  std::string text = fmt::format("{:016x}-{:016x}-{:016x}-{:016x}.", name.kept_unix_ns, name.number,
+  std::string text = fmt::format("{:016x}-{:016x}-{:016x}-{:016x}", name.kept_unix_ns, name.number,
                                  name.identity, name.checksum);
+  if (name.destination != 0) text += fmt::format("-{:016x}", name.destination);
+  text += '.';
   for (const Letter& known : kLetters) {
     if (name.categories.has(known.category)) text += known.letter;
   }
@@ -58,16 +66,18 @@ std::string to_text(const SpoolName& name) {
 std::optional<SpoolName> parse_spool_name(std::string_view text) {
   const std::string_view whole = text;
   SpoolName name;
-  uint64_t* const numbers[] = {&name.kept_unix_ns, &name.number, &name.identity, &name.checksum};
+  uint64_t* const numbers[] = {&name.kept_unix_ns, &name.number, &name.identity, &name.checksum,
+                               &name.destination};
   for (uint64_t* const number : numbers) {
-    const auto value = take_number(text, number == &name.checksum ? '.' : '-');
+    const bool is_next = number == numbers[0] || take(text, '-');
+    if (!is_next && number == &name.destination) break;
+    const auto value = is_next ? take_number(text) : std::nullopt;
     if (!value) return std::nullopt;
     *number = *value;
   }
+  if (!take(text, '.')) return std::nullopt;
   for (const Letter& known : kLetters) {
-    if (!text.starts_with(known.letter)) continue;
-    name.categories = name.categories | known.category;
-    text.remove_prefix(1);
+    if (take(text, known.letter)) name.categories = name.categories | known.category;
   }
   for (const Packing& packing : kPackings) {
     if (!text.starts_with(packing.ending)) continue;
@@ -77,6 +87,11 @@ std::optional<SpoolName> parse_spool_name(std::string_view text) {
   // One name, one meaning: what is left over, or out of order, is not ours.
   if (name.categories.empty() || to_text(name) != whole) return std::nullopt;
   return name;
+}
+
+uint64_t destination_of(std::string_view host, std::string_view project_id) {
+  const uint64_t hash = checksum_of(fmt::format("{}/{}", host, project_id));
+  return hash == 0 ? 1 : hash;
 }
 
 uint64_t checksum_of(std::string_view bytes) {

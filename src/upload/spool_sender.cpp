@@ -41,7 +41,11 @@ class Sending {
 
   bool send_listed() {
     const auto may_be_sent = [this](Categories categories) { return !is_limited(categories); };
-    while (auto envelope = spool_.take_next(may_be_sent)) {
+    const auto take = [&] {
+      return round_.asks_for_newest() ? spool_.take_newest(may_be_sent)
+                                      : spool_.take_next(may_be_sent);
+    };
+    while (auto envelope = take()) {
       const bool was_tried =
           std::find(skipped_.begin(), skipped_.end(), envelope->name) != skipped_.end();
       if (was_tried) continue;

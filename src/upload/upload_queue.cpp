@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -17,7 +18,8 @@ Result<std::unique_ptr<UploadQueue>> UploadQueue::start(Uploader& uploader, cons
   std::unique_ptr<UploadQueue> queue(new UploadQueue(uploader, stop, options, std::move(events)));
   if (!spool_path.empty()) {
     for (auto* hand : {&queue->keeping_, &queue->sending_}) {
-      auto spool = Spool::open(spool_path);
+      auto spool = Spool::open(spool_path,
+                               destination_of(uploader.dsn().host(), uploader.dsn().project_id()));
       if (!spool) return tl::unexpected(spool.error());
       *hand = std::move(*spool);
     }
@@ -82,8 +84,18 @@ std::optional<UploadQueue::Numbered> UploadQueue::take_behind(uint64_t number) {
   const std::lock_guard lock(mutex_);
   const auto next = behind(number);
   if (next == queue_.end()) return {};
-  Numbered result = std::move(*next);
-  queue_.erase(next);
+  return take(next);
+}
+
+std::optional<UploadQueue::Numbered> UploadQueue::take_newest_behind(uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  if (behind(number) == queue_.end()) return {};
+  return take(std::prev(queue_.end()));
+}
+
+UploadQueue::Numbered UploadQueue::take(std::deque<Numbered>::iterator place) {
+  Numbered result = std::move(*place);
+  queue_.erase(place);
   queued_bytes_ -= result.envelope.body.size();
   return result;
 }
@@ -141,7 +153,14 @@ void UploadQueue::note(const Outcome& outcome) {
   if (!is_accepted) tell_once(outcome);
 }
 
+// What failed for a moment in a recording of months is no reason to end with it.
+void UploadQueue::forget_error() {
+  const std::lock_guard lock(mutex_);
+  figures_.error.reset();
+}
+
 void UploadQueue::note_error(Error error) {
+  had_error_ = true;
   bool is_new = false;
   {
     const std::lock_guard lock(mutex_);
@@ -178,8 +197,11 @@ bool UploadQueue::send_numbered(Numbered numbered, SendingRound& round) {
 bool UploadQueue::send_memory_round() {
   SendingRound round;
   uint64_t number = 0;
-  while (auto next = take_behind(number)) {
-    number = next->number;
+  for (;;) {
+    const bool is_newest = round.asks_for_newest();
+    auto next = is_newest ? take_newest_behind(number) : take_behind(number);
+    if (!next) break;
+    if (!is_newest) number = next->number;
     if (!send_numbered(std::move(*next), round)) break;
   }
   if (round.trouble()) note(*round.trouble());
@@ -207,10 +229,12 @@ bool UploadQueue::send_spool_round() {
 // What only memory has goes first. An exception here would end the recording.
 bool UploadQueue::send_round() {
   const uint64_t accepted_before = figures_.accepted;  // which no other thread writes to
+  had_error_ = false;
   try {
     const bool is_memory_sent = send_memory_round();
     const bool is_all_sent = (!sending_ || send_spool_round()) && is_memory_sent;
     if (is_all_sent && figures_.accepted > accepted_before) told_.reset();
+    if (is_all_sent && !had_error_ && !(sending_ && sending_->has_sent_ones())) forget_error();
     return is_all_sent;
   } catch (const std::exception& error) {
     note_error({ErrorCode::LimitExceeded, std::string("sending failed: ") + error.what()});
@@ -280,7 +304,9 @@ void UploadQueue::collect_what_is_left() {
     figures_.losses.dropped_for_age += losses.dropped_for_age;
     figures_.losses.set_aside += losses.set_aside;
   }
-  if (sending_) figures_.left_in_spool = sending_->count();
+  if (!sending_) return;
+  figures_.left_in_spool = sending_->count();
+  figures_.left_for_others = sending_->count_of_others();
 }
 
 QueueFigures UploadQueue::finish(uint64_t grace_ns) {

@@ -51,9 +51,10 @@ struct QueueFigures {
   SpoolLosses losses;                  // by this process's hands
   std::optional<Outcome> trouble;      // why something is left: the last answer that was no verdict
   std::optional<Outcome> refusal;      // the last
-  std::optional<Error> error;          // the spool's
+  std::optional<Error> error;          // the spool's, if not all went well since
   std::vector<QueuedEnvelope> unsent;  // that no spool has, the oldest first
   size_t left_in_spool = 0;
+  size_t left_for_others = 0;  // that wait there for other destinations
 };
 
 // What is told while a recording goes on, for months perhaps. All but `spool_failed` and
@@ -113,12 +114,16 @@ class UploadQueue {
   // The first one in memory behind `number`.
   std::deque<Numbered>::iterator behind(uint64_t number);
   std::optional<Numbered> take_behind(uint64_t number);
+  // The newest one, if it is behind `number`.
+  std::optional<Numbered> take_newest_behind(uint64_t number);
+  Numbered take(std::deque<Numbered>::iterator place);
   void put_back(Numbered numbered);
   void make_room();
   void note(const Outcome& outcome);
   void note_failed_try(const Outcome& outcome);
   void note_wait(const Wait& wait);
   void note_error(Error error);
+  void forget_error();
   void tell_once(const Outcome& outcome);
   void collect_what_is_left();
 
@@ -132,6 +137,7 @@ class UploadQueue {
   uint64_t pauses_ = 1;
   std::mt19937_64 jitter_{std::random_device()()};
   std::optional<OutcomeKind> told_;  // the thread's
+  bool had_error_ = false;           // in this round; the thread's
   bool is_spool_failing_ = false;    // put()'s
 
   std::mutex mutex_;

@@ -118,10 +118,10 @@ void check_transaction(std::string_view transaction, const ProfilerLink& link) {
   if (const auto envelope = transaction_envelope(transaction)) {
     require(!has_readable_id(*envelope) || items_of(*envelope).size() == 1);
   }
-  const auto linked = link_transaction(transaction, link);
+  const auto linked = link_transaction(transaction, link, "1");
   if (!linked) return;
   require(is_json_object(*linked) && linked->find("profiler_id") != linked->npos);
-  const auto again = link_transaction(*linked, link);
+  const auto again = link_transaction(*linked, link, "2");
   require(again && *again == *linked);
 }
 

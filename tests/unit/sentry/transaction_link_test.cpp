@@ -8,35 +8,40 @@ using namespace sentry_prof::sentry;
 namespace {
 
 const ProfilerLink kLink{"0123456789abcdef0123456789abcdef", "7", "worker \"a\""};
+const std::string kEventId = "89abcdef89abcdef89abcdef89abcdef";  // for what has none
 
 }  // namespace
 
 TEST_CASE("A link adds what is missing and keeps every other byte") {
   const auto linked = link_transaction(
-      R"( {"a": [1 , 2],"contexts":{"os":{"name":"x"},"trace":{"data":{"k":1}}}} )", kLink);
+      R"( {"a": [1 , 2],"contexts":{"os":{"name":"x"},"trace":{"data":{"k":1}}}} )", kLink,
+      kEventId);
   REQUIRE(linked);
   CHECK(*linked ==
         R"({"a":[1 , 2],"contexts":{"os":{"name":"x"},"trace":{"data":{"k":1,"thread.id":"7",)"
         R"("thread.name":"worker \"a\""}},)"
-        R"("profile":{"profiler_id":"0123456789abcdef0123456789abcdef"}}})");
+        R"("profile":{"profiler_id":"0123456789abcdef0123456789abcdef"}},)"
+        R"("event_id":"89abcdef89abcdef89abcdef89abcdef"})");
 }
 
 TEST_CASE("A wrong profiler is replaced, a thread that is named stays") {
   const auto linked = link_transaction(
-      R"({"contexts":{"profile":{"profiler_id":"old"},"trace":{"data":{"thread.id":"1"}}},)"
+      R"({"event_id":"1","contexts":{"profile":{"profiler_id":"old"},"trace":{"data":{"thread.id":"1"}}},)"
       R"("spans":[{"data":null},{"data":{"thread.id":"2"}},3]})",
-      kLink);
+      kLink, kEventId);
   REQUIRE(linked);
-  CHECK(*linked == R"({"contexts":{"profile":{"profiler_id":"0123456789abcdef0123456789abcdef"},)"
-                   R"("trace":{"data":{"thread.id":"1"}}},)"
-                   R"("spans":[{"data":{"thread.id":"7","thread.name":"worker \"a\""}},)"
-                   R"({"data":{"thread.id":"2"}},3]})");
+  CHECK(
+      *linked ==
+      R"({"event_id":"1","contexts":{"profile":{"profiler_id":"0123456789abcdef0123456789abcdef"},)"
+      R"("trace":{"data":{"thread.id":"1"}}},)"
+      R"("spans":[{"data":{"thread.id":"7","thread.name":"worker \"a\""}},)"
+      R"({"data":{"thread.id":"2"}},3]})");
 }
 
 TEST_CASE("What is no JSON object cannot be linked") {
   for (const char* text : {"", "[]", "{", "{} {}", "nonsense", R"({"spans":[{]})"}) {
     INFO(text);
-    CHECK_FALSE(link_transaction(text, kLink));
+    CHECK_FALSE(link_transaction(text, kLink, kEventId));
   }
 }
 

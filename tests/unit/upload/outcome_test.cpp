@@ -66,7 +66,8 @@ TEST_CASE("A page in HTML is no server's word that it took anything", "[outcome]
         OutcomeKind::Accepted);
   CHECK(of_status(200, "ok").kind == OutcomeKind::Accepted);
   CHECK(of_status(406, "<html>Blocked</html>").kind == OutcomeKind::Misconfigured);
-  CHECK(of_status(413, "<html>Too large</html>").kind == OutcomeKind::TooLarge);
+  CHECK(of_status(413, "<html>Too large</html>").kind == OutcomeKind::Misconfigured);
+  CHECK(of_status(413, "").kind == OutcomeKind::TooLarge);
 }
 
 TEST_CASE("What was answered, or broke off, may be of this envelope only", "[outcome]") {

@@ -33,6 +33,9 @@ TEST_CASE("A name in the spool says what the file holds", "[spool_name]") {
     name.encoding = encoding;
     name.categories = Categories::all();
     CHECK(parse_spool_name(to_text(name)) == name);
+    name.destination = 0xdef;
+    CHECK(to_text(name).find("abc-0000000000000def.") != std::string::npos);
+    CHECK(parse_spool_name(to_text(name)) == name);
   }
 }
 
@@ -44,6 +47,10 @@ TEST_CASE("Any other name is foreign", "[spool_name]") {
     CHECK_FALSE(parse_spool_name(name));
   }
   const std::string numbers = kExample.substr(0, kExample.find('.'));
+  for (const char* destination :
+       {"-", "-0000000000000000", "-000000000000000", "-g000000000000000"}) {
+    CHECK_FALSE(parse_spool_name(numbers + destination + ".pt.gz.envelope"));
+  }
   for (const char* ending :
        {"", ".", ".envelope", "..envelope", ".pt", ".tp.envelope", ".pp.envelope", ".x.envelope",
         ".p.gzip.envelope", ".p.gz.zst.envelope", ".p.envelope/..", ".p/.envelope"}) {

@@ -156,7 +156,7 @@ TEST_CASE("A wrong address costs no envelope", "[spool_sender]") {
   CHECK(run.given_up == 0);
   REQUIRE(run.trouble);
   CHECK(run.trouble->kind == OutcomeKind::Misconfigured);
-  CHECK(fixture.client.bodies == Bodies{"a", "b", "c", "d", "e"});
+  CHECK(fixture.client.bodies == Bodies{"a", "b", "c", "d", "f"});  // the newest at last
   CHECK(fixture.spool.count() == 6);
 }
 
@@ -167,8 +167,21 @@ TEST_CASE("A server that fails five in a row is left alone", "[spool_sender]") {
   CHECK(run.accepted == 0);
   REQUIRE(run.trouble);
   CHECK(run.trouble->tries == 2);
-  CHECK(fixture.client.bodies == Bodies{"a", "a", "b", "c", "d", "e"});
+  CHECK(fixture.client.bodies == Bodies{"a", "a", "b", "c", "d", "f"});
   CHECK(fixture.spool.count() == 6);
+}
+
+TEST_CASE("However many are never taken and have become the oldest, the others are sent",
+          "[spool_sender]") {
+  Fixture fixture([](const std::string& body) { return body == "poison" ? 403 : 200; });
+  for (int i = 0; i < 12; ++i) fixture.keep("poison");
+  for (const char* body : {"a", "b", "c", "d", "e"}) fixture.keep(body);
+  const SpoolRun run = fixture.send();
+  CHECK(run.accepted == 5);
+  REQUIRE(run.trouble);
+  CHECK(fixture.spool.count() == 12);
+  for (const char* body : {"f", "g"}) fixture.keep(body);
+  CHECK(fixture.send().accepted == 2);
 }
 
 TEST_CASE("However many wait for a limit, what has none is sent", "[spool_sender]") {

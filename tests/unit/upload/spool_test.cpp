@@ -27,7 +27,7 @@ using namespace sentry_prof::upload;
 namespace {
 
 Spool opened(const std::string& path, SpoolLimits limits = {}) {
-  auto spool = Spool::open(path, limits);
+  auto spool = Spool::open(path, 0, limits);
   INFO((spool ? std::string() : spool.error().message));
   REQUIRE(spool);
   return std::move(*spool);
@@ -222,6 +222,56 @@ TEST_CASE("What is too old is dropped, and counted; the future is not old", "[sp
   write_file(folder.file(name_of("early", now + 9000 * UINT64_C(1'000'000'000))), "early");
   CHECK(drained(spool) == std::vector<std::string>{"young", "early"});
   CHECK(spool.losses().dropped_for_age == 1);
+}
+
+TEST_CASE("What is kept for another project or server is neither offered nor counted", "[spool]") {
+  const TemporaryDirectory folder;
+  const uint64_t one_project = destination_of("o1.ingest.sentry.io", "1");
+  const uint64_t other_project = destination_of("o1.ingest.sentry.io", "2");
+  Spool one = *Spool::open(folder.path(), one_project);
+  Spool other = *Spool::open(folder.path(), other_project);
+  Spool anybody = *Spool::open(folder.path());
+  keep(one, "of one");
+  keep(other, "of the other");
+  keep(anybody, "of anybody");
+  CHECK(one.count() == 2);
+  CHECK(one.count_of_others() == 1);
+  CHECK(anybody.count() == 3);
+  CHECK(drained(other) == std::vector<std::string>{"of the other", "of anybody"});
+  CHECK(other.count() == 0);
+  CHECK(other.count_of_others() == 1);
+  CHECK(drained(one) == std::vector<std::string>{"of one"});
+}
+
+TEST_CASE("A spool whose directory is made anew is the new one", "[spool]") {
+  const TemporaryDirectory folder;
+  const std::string path = folder.file("spool");
+  Spool keeper = opened(path);
+  Spool sender = opened(path);
+  keep(keeper, "in the old one");
+  fs::rename(path, folder.file("away"));
+  REQUIRE(fs::create_directory(path));
+  fs::permissions(path, fs::perms::owner_all);
+  keep(keeper, "in the new one");
+  CHECK(drained(sender) == std::vector<std::string>{"in the new one"});
+  fs::remove_all(path);
+  CHECK_FALSE(keeper.keep("nowhere", BodyEncoding::Gzip, Category::ProfileChunk));
+  CHECK(drained(sender).empty());
+  REQUIRE(fs::create_directory(path));
+  fs::permissions(path, fs::perms::all);
+  CHECK_FALSE(keeper.keep("for all to write", BodyEncoding::Gzip, Category::ProfileChunk));
+}
+
+TEST_CASE("The newest is taken from the other end, and each but once", "[spool]") {
+  const TemporaryDirectory folder;
+  Spool spool = opened(folder.path());
+  for (const char* body : {"a", "b", "c"}) keep(spool, body);
+  REQUIRE(spool.rewind());
+  CHECK(spool.take_next()->body == "a");
+  CHECK(spool.take_newest()->body == "c");
+  CHECK(spool.take_newest()->body == "b");
+  CHECK_FALSE(spool.take_newest());
+  CHECK_FALSE(spool.take_next());
 }
 
 TEST_CASE("Foreign files are left alone, damaged ones set aside", "[spool]") {

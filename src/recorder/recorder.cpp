@@ -234,7 +234,10 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   const uint64_t end_ns = os::monotonic_ns();
   sampler_.drain(recording, true);
   recording.finish(end_ns);
-  while (!run.finisher->is_finished_within(kPollInterval_ns)) signals_.while_finishing();
+  do {
+    signals_.while_finishing();
+  } while (!run.finisher->is_finished_within(kPollInterval_ns));
+  signals_.while_finishing();
   result.figures.sampler = sampler_.stats();
   result.figures.setup = sampler_.setup();
   result.figures.requested_hz = options_.frequency_hz;
@@ -248,6 +251,10 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.figures.memory_reads_given_up = memory.reads_given_up();
   result.figures.file_requests_given_up = options_.files->requests_given_up();
   result.figures.duration_s = static_cast<double>(end_ns - begin_ns_) / 1e9;
+  if (result.signal == 0 && signals_.ending_signal() != 0) {
+    result.signal = signals_.ending_signal();
+    result.reason = StopReason::Signal;
+  }
   return result;
 }
 

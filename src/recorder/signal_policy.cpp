@@ -76,7 +76,11 @@ bool SignalPolicy::ends_recording() {
 void SignalPolicy::while_finishing() {
   while (const auto signal = take()) {
     if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
-    if (child_ == nullptr || ending_signal_ != 0) os::die_by_signal(signal->number);
+    if (ending_signal_ != 0) os::die_by_signal(signal->number);
+    if (child_ == nullptr) {
+      ending_signal_ = signal->number;  // the first one: what was recorded is written all the same
+      continue;
+    }
     // The command's end was its answer to the first one, or came just before it.
     if (has_passed_on_ && child_->has_ended()) os::die_by_signal(signal->number);
     has_passed_on_ = true;

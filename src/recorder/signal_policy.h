@@ -30,7 +30,8 @@ class SignalPolicy {
   void before_exec();
   // Deals with all pending signals. True if one of them ends the recording.
   bool ends_recording();
-  // The same when the recording is over. May not return.
+  // The same when the recording is over, and written: the first one that comes now ends us by it
+  // afterwards, a further one at once: then this does not return.
   void while_finishing();
   // The signal that ended the recording; 0 if none did.
   int ending_signal() const { return ending_signal_; }

@@ -6,6 +6,7 @@
 #include "target_path.h"
 
 #include <csignal>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -60,6 +61,32 @@ TEST_CASE("^C or ^\\ while attached: the whole file is written, then the signal 
   REQUIRE(recording.profiles.size() == 1);
   CHECK(recording.profile().share_containing("alpha") > 0.3);
   CHECK(target.is_running());
+}
+
+TEST_CASE("A first signal while the last file is written waits for it, a second does not",
+          "[signals]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("strace"));
+  const bool is_sent_twice = GENERATE(false, true);
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  Command command = record_command(directory, {.options = {"-d", "1"}, .pids = {target.pid()}});
+  // The disk takes two seconds for the file.
+  command.arguments.insert(
+      command.arguments.begin(),
+      {"strace", "-f", "-o", "/dev/null", "-e", "trace=fsync", "-e",
+       "inject=fsync:delay_enter=2000000", "sh", "-c", "echo pid $$; exec \"$0\" \"$@\""});
+  BackgroundProcess profiler(command);
+  REQUIRE(profiler.wait_for_output("pid "));
+  const int pid = std::stoi(profiler.standard_output().substr(4));
+  REQUIRE(wait_until([&] { return !std::filesystem::is_empty(directory.path()); }));
+  ::kill(pid, SIGTERM);
+  if (is_sent_twice) {
+    sleep_for(0.3);
+    ::kill(pid, SIGTERM);
+  }
+  CHECK(profiler.wait().status() == -SIGTERM);
+  CHECK(std::filesystem::exists(directory.file("out.json")) != is_sent_twice);
 }
 
 TEST_CASE("SIGQUIT is the launched command's, however often it comes", "[signals]") {

@@ -61,7 +61,8 @@ bool report(const ProfileOptions& options, const recorder::RunFigures& figures,
     if (chunks == 0) continue;
     complain(fmt::format("chunks {}: {}. The first: {}", what, chunks, half_written.first_error));
   }
-  return figures.write_errors.empty() && half_written.first_error.empty();
+  const bool are_all_taken = figures.sample.loss(recorder::Loss::ChunkQueueFull) == 0;
+  return figures.write_errors.empty() && half_written.first_error.empty() && are_all_taken;
 }
 
 bool write_summary(const ProfileOptions& options, const recorder::RunFigures& figures,

@@ -46,6 +46,15 @@ std::unordered_map<LeafFunction, uint64_t, LeafHash> leaves_of(const Profile& pr
   return leaves;
 }
 
+// Names of files and sizes differ from chunk to chunk.
+std::string without_numbers(std::string_view message) {
+  std::string text;
+  for (const char c : message) {
+    if (c < '0' || c > '9') text += c;
+  }
+  return text;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ChunkFinisher>> ChunkFinisher::start(ChunkSink& sink,
@@ -74,16 +83,20 @@ ChunkFinisher::~ChunkFinisher() {
 bool ChunkFinisher::submit(ChunkJob&& job) {
   {
     std::lock_guard lock(mutex_);
-    if (queue_.size() >= kMaxQueued) return false;
+    if (queue_.size() >= kMaxQueued) {
+      was_dropped_ = true;
+      return false;
+    }
     queue_.push_back(std::move(job));
   }
   wake_.notify_all();
   return true;
 }
 
-void ChunkFinisher::wait_for_room() {
+bool ChunkFinisher::has_room_within(uint64_t wait_ns) {
   std::unique_lock lock(mutex_);
-  wake_.wait(lock, [this] { return queue_.size() < kMaxQueued; });
+  return wake_.wait_for(lock, std::chrono::nanoseconds(wait_ns),
+                        [this] { return queue_.size() < kMaxQueued; });
 }
 
 bool ChunkFinisher::is_finished_within(uint64_t wait_ns) {
@@ -116,6 +129,9 @@ void ChunkFinisher::run() {
 }
 
 void ChunkFinisher::process(ChunkJob job) {
+  if (was_dropped_.exchange(false)) {
+    sink_.on_loss("what is recorded is written too slowly: chunks were dropped");
+  }
   for (const uint32_t image : job.forgotten_images) placer_.forget(image);
   placer_.forget_from(AnonymousRegions::kFirst);
   const uint64_t samples = job.chunk.samples_with_stack();
@@ -154,6 +170,7 @@ bool ChunkFinisher::write(const Profile& profile, uint64_t samples) {
     sink_is_broken_ = sink_.is_broken();
     return false;
   }
+  failing_as_.clear();
   ++figures_.chunks_written;
   figures_.samples_written += samples;
   count_leaves(profile);
@@ -162,11 +179,14 @@ bool ChunkFinisher::write(const Profile& profile, uint64_t samples) {
 
 void ChunkFinisher::note_error(const std::string& message) {
   ++figures_.chunks_not_written;
-  auto& errors = figures_.write_errors;
-  if (!errors.empty() && errors.back() == message) return;
-  if (errors.size() == kMaxWriteErrors) return;
-  errors.push_back(message);
+  const std::string kind = without_numbers(message);
+  if (kind == failing_as_) return;
+  failing_as_ = kind;
   sink_.on_loss(message);
+  auto& errors = figures_.write_errors;
+  const bool is_known = std::ranges::any_of(
+      errors, [&](const std::string& known) { return without_numbers(known) == kind; });
+  if (!is_known && errors.size() < kMaxWriteErrors) errors.push_back(message);
 }
 
 void ChunkFinisher::count_leaves(const Profile& profile) {
@@ -177,10 +197,21 @@ void ChunkFinisher::count_leaves(const Profile& profile) {
     const auto entry = leaves_.find(key);
     if (entry != leaves_.end()) {
       entry->second += samples;
-    } else if (leaves_.size() < kMaxHotFunctions) {
-      leaves_.emplace(std::move(key), samples);
+      continue;
     }
+    if (leaves_.size() == kMaxHotFunctions) forget_rare_leaves();
+    leaves_.emplace(std::move(key), samples);
   }
+}
+
+// Half of them at least, so that they are looked through seldom.
+void ChunkFinisher::forget_rare_leaves() {
+  std::vector<uint64_t> counts;
+  counts.reserve(leaves_.size());
+  for (const auto& [key, samples] : leaves_) counts.push_back(samples);
+  const auto middle = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2);
+  std::ranges::nth_element(counts, middle);
+  std::erase_if(leaves_, [least = *middle](const auto& leaf) { return leaf.second <= least; });
 }
 
 void ChunkFinisher::sort_hottest() {

@@ -51,7 +51,8 @@ class ChunkFinisher {
   static constexpr size_t kMaxQueued = 8;
   // Functions that are remembered for "the five hottest"; rarer ones of a long run are forgotten.
   static constexpr size_t kMaxHotFunctions = 100'000;
-  // Different ones: a full disk fails every chunk of a long run in the same way.
+  // Different ones, but for numbers in them: a full disk fails every chunk of a long run in the
+  // same way.
   static constexpr size_t kMaxWriteErrors = 10;
 
   // The second thread runs with `priority`, whatever the calling one has. LimitExceeded if no
@@ -60,10 +61,11 @@ class ChunkFinisher {
                                                       const os::ThreadPriority& priority);
   ~ChunkFinisher();
 
-  // Recording thread. False if the queue is full; the job is left alone then.
+  // Recording thread. False if the queue is full; the job is left alone then, and the sink is told
+  // once it answers.
   bool submit(ChunkJob&& job);
-  // For who can wait: until submit() would take a job.
-  void wait_for_room();
+  // For who can wait: whether submit() would take a job, within that time.
+  bool has_room_within(uint64_t wait_ns);
   // Whether the sink said that it is broken.
   bool sink_is_broken() const { return sink_is_broken_; }
 
@@ -80,12 +82,14 @@ class ChunkFinisher {
   void process(ChunkJob job);
   Profile finish(ChunkJob job);
   void count_leaves(const Profile& profile);
+  void forget_rare_leaves();
   void sort_hottest();
 
   ChunkSink& sink_;
   profile::ImagePlacer placer_;
   uint32_t chunks_handed_on_ = 0;  // to the sink
   FinishedFigures figures_;
+  std::string failing_as_;  // the last error without numbers; "": the last chunk was written
   std::map<std::pair<std::string, std::string>, uint64_t> leaves_;  // function, code file
 
   std::mutex mutex_;
@@ -94,6 +98,7 @@ class ChunkFinisher {
   bool is_ending_ = false;
   bool is_finished_ = false;
   std::atomic<bool> sink_is_broken_ = false;
+  std::atomic<bool> was_dropped_ = false;  // a chunk, since that was told
   std::thread thread_;
 };
 

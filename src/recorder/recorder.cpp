@@ -233,6 +233,8 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   signals_.while_finishing();  // a repeat that has come by now is not taken for a new one
   const uint64_t end_ns = os::monotonic_ns();
   sampler_.drain(recording, true);
+  // Nothing more is recorded: the last chunk can wait for the others.
+  while (!run.finisher->has_room_within(kPollInterval_ns)) signals_.while_finishing();
   recording.finish(end_ns);
   do {
     signals_.while_finishing();

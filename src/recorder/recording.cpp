@@ -255,13 +255,17 @@ bool Recording::find_copied_code(const target::Process& process, const unwind::W
 bool Recording::reread_maps(const sampling::SampleEvent& sample, uint64_t time_ns) {
   if (!options_.reread_process) return false;
   // /proc tells of now; for a sample that waited long in the ring it would be a guess.
-  const uint64_t now_ns = options_.now_ns ? options_.now_ns() : os::monotonic_ns();
-  if (now_ns > time_ns && now_ns - time_ns > kFreshSample_ns) return false;
+  const uint64_t now = now_ns();
+  if (now > time_ns && now - time_ns > kFreshSample_ns) return false;
   if (!rereads_.begin(sample.pid, time_ns)) return false;
   const auto snapshot = options_.reread_process(sample.pid);
   if (!snapshot || !has_code_of(*snapshot, sample)) return false;
   processes_.on_snapshot(*snapshot);
   return true;
+}
+
+uint64_t Recording::now_ns() const {
+  return options_.now_ns ? options_.now_ns() : os::monotonic_ns();
 }
 
 bool Recording::has_code_of(const target::ProcessSnapshot& snapshot,
@@ -399,21 +403,25 @@ void Recording::hand_on(profile::RawChunk chunk) {
 // Those of whose last thread no record told: it was lost, or the thread had ended before it was
 // seen in /proc (a main thread that is a zombie as long as others live). Who seems to live for ever
 // keeps files open for ever. One that has just ended has samples and an end in the ring: it is
-// asked twice.
+// ended once all that was before the question has come out of it.
 void Recording::end_gone_processes(uint64_t time_ns) {
-  const std::vector<uint32_t> gone = gone_processes();
-  for (const uint32_t pid : gone) {
-    if (!gone_before_.contains(pid)) continue;
+  std::unordered_map<uint32_t, uint64_t> gone;
+  for (const uint32_t pid : gone_processes()) {
+    const auto before = gone_before_.find(pid);
+    if (before == gone_before_.end() || time_ns <= before->second) {
+      gone[pid] = before == gone_before_.end() ? now_ns() : before->second;
+      continue;
+    }
     threads_.end_others(pid, std::nullopt, time_ns);
     processes_.on_process_gone(pid);
     forget_process(pid);
   }
-  gone_before_ = {gone.begin(), gone.end()};
+  gone_before_ = std::move(gone);
 }
 
 std::vector<uint32_t> Recording::gone_processes() const {
   if (!options_.is_gone) return {};
-  std::vector<uint32_t> pids = processes_.living_processes();
+  std::vector<uint32_t> pids = processes_.processes_without_end();
   std::erase_if(pids, [&](uint32_t pid) { return !options_.is_gone(pid); });
   return pids;
 }

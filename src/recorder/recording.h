@@ -117,6 +117,7 @@ class Recording final : public sampling::EventSink {
   void keep_walked(const SampleWalk& walked, uint64_t time_ns, const sampling::SampleEvent& sample,
                    const unwind::ModuleMap& modules);
   bool reread_maps(const sampling::SampleEvent& sample, uint64_t time_ns);
+  uint64_t now_ns() const;
   bool has_code_of(const target::ProcessSnapshot& snapshot,
                    const sampling::SampleEvent& sample) const;
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
@@ -160,9 +161,10 @@ class Recording final : public sampling::EventSink {
   SampleFigures figures_;
   SampledThreads threads_;
   MapRereads rereads_;
-  std::unordered_set<uint32_t> execs_;        // pids that have not been seen running since
-  std::vector<uint32_t> forgotten_images_;    // since the last chunk that was handed on
-  std::unordered_set<uint32_t> gone_before_;  // at the last chunk's end, though no record told
+  std::unordered_set<uint32_t> execs_;      // pids that have not been seen running since
+  std::vector<uint32_t> forgotten_images_;  // since the last chunk that was handed on
+  // Who was gone though no record told, and when (monotonic) that was first asked.
+  std::unordered_map<uint32_t, uint64_t> gone_before_;
   std::vector<profile::FrameKey> frame_buffer_;
   std::vector<uint64_t> frame_pointer_chain_;
   std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order

@@ -34,6 +34,7 @@ void SessionNamer::on_exec(uint32_t pid) {
   if (pid != main_pid_) return;
   first_image_ = unwind::kNoImage;
   main_executable_.clear();
+  session_.reset();
 }
 
 const Session& SessionNamer::session() {

@@ -29,8 +29,8 @@ class SessionNamer {
   // Behind the process table's.
   void on_map(uint32_t pid, RuntimeAddress begin);
   void on_exec(uint32_t pid);
-  // All chunks of a recording have one release, whatever becomes of the program's file meanwhile:
-  // the first answer stays.
+  // All chunks of a program have one release, whatever becomes of its file meanwhile: the first
+  // answer stays until the main process runs another program (a container's entry point does).
   const Session& session();
 
  private:

@@ -31,24 +31,28 @@ StoredRun::StoredRun(StoredRunOptions options, std::unique_ptr<target::ImageOpen
       processes_(images_),
       recording_(std::move(options.recording), processes_, images_, *finisher_, begin_ns_) {}
 
+void StoredRun::wait_for_room() {
+  while (!finisher_->has_room_within(kWait_ns)) continue;
+}
+
 void StoredRun::on_event(const sampling::Event& event) {
-  finisher_->wait_for_room();
+  wait_for_room();
   recording_.on_event(event);
 }
 
 void StoredRun::on_time(uint64_t time_ns) {
-  finisher_->wait_for_room();
+  wait_for_room();
   recording_.on_time(time_ns);
 }
 
 void StoredRun::on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock) {
-  finisher_->wait_for_room();
+  wait_for_room();
   recording_.on_clock_step(time_ns, clock);
 }
 
 RunFigures StoredRun::finish(uint64_t end_ns, const sampling::SamplerStats& stats,
                              const sampling::SamplerSetup& setup) {
-  finisher_->wait_for_room();
+  wait_for_room();
   recording_.finish(end_ns);
   while (!finisher_->is_finished_within(kWait_ns)) continue;
   RunFigures figures;

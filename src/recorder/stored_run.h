@@ -40,6 +40,7 @@ class StoredRun final : public sampling::EventSink {
                     const sampling::SamplerSetup& setup);
 
  private:
+  void wait_for_room();
   StoredRun(StoredRunOptions options, std::unique_ptr<target::ImageOpener> opener,
             std::unique_ptr<ChunkFinisher> finisher);
 

@@ -332,6 +332,7 @@ std::string summary_json(const RunFigures& figures, const std::vector<std::strin
   add_number(json, "images_with_debug_cfi", figures.images_with_debug_cfi);
   add_number(json, "chunks", figures.chunks_written);
   add_number(json, "chunks_too_small", figures.chunks_too_small);
+  add_number(json, "chunks_not_written", figures.chunks_not_written);
   add_strings(json, "files", files);
   add_strings(json, "write_errors", figures.write_errors);
   add_strings(json, "image_problems", figures.image_problems);

@@ -342,6 +342,15 @@ std::vector<uint32_t> ProcessTable::living_processes() const {
   return pids;
 }
 
+std::vector<uint32_t> ProcessTable::processes_without_end() const {
+  std::vector<uint32_t> pids;
+  for (const auto& [pid, entry] : processes_) {
+    if (!entry.process.has_exited) pids.push_back(pid);
+  }
+  std::ranges::sort(pids);
+  return pids;
+}
+
 std::unordered_set<unwind::ImageId> ProcessTable::mapped_images() const {
   std::unordered_set<unwind::ImageId> images;
   for (const auto& [pid, entry] : processes_) {

@@ -98,6 +98,8 @@ class ProcessTable {
   std::unordered_set<unwind::ImageId> mapped_images() const;
   // Of which no end was told, by pid.
   std::vector<uint32_t> living_processes() const;
+  // With those of which no thread is known: of some all other records were lost.
+  std::vector<uint32_t> processes_without_end() const;
 
   size_t process_count() const { return processes_seen_; }  // all that were ever seen
   size_t thread_count() const { return threads_seen_; }     // all that were ever seen

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -16,6 +17,8 @@
 #include <span>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace sentry_prof::recorder_test {
 
@@ -53,13 +56,17 @@ class FewFiles final : public target::ImageOpener {
 
 class KeepingSink final : public ChunkSink {
  public:
-  Result<void> write(const Profile& profile, uint32_t) override {
-    if (is_broken) return fail(ErrorCode::Io, "the disk is full");
+  Result<void> write(const Profile& profile, uint32_t number) override {
+    if (before_write) before_write(number);
+    if (is_broken) return fail(ErrorCode::Io, fmt::format("chunk {}: the disk is full", number));
     profiles.push_back(profile);
     return {};
   }
+  void on_loss(const std::string& message) override { losses.push_back(message); }
   std::vector<Profile> profiles;
-  bool is_broken = false;
+  std::vector<std::string> losses;
+  std::function<void(uint32_t)> before_write;  // on the finishing thread
+  std::atomic<bool> is_broken = false;
 };
 
 struct RecordingFixture {
@@ -235,6 +242,8 @@ struct RecordingFixture {
     figures.samples_written = finished.samples_written;
     figures.jit = finished.jit;
     figures.chunks_written = finished.chunks_written;
+    figures.chunks_not_written = finished.chunks_not_written;
+    figures.write_errors = finished.write_errors;
     figures.sample.loss(Loss::ChunkTooSmall) = finished.samples_too_small;
     figures.sample.loss(Loss::ChunkNotWritten) = finished.samples_not_written;
     return figures;

@@ -279,6 +279,69 @@ TEST_CASE("Processes whose ends no record told are forgotten, too") {
   run.finish(9 * kNsPerSecond);
 }
 
+TEST_CASE("A process that is gone is ended once what it did before has come out of the ring") {
+  RecordingFixture run(kNsPerSecond);
+  run.recording->on_event({1 * kNsPerSecond, ForkEvent{7, 7, kPid, kPid}});
+  run.gone = {7};
+  // The recording was held up for five chunks; what is in the ring is of before.
+  run.now_ns = 5 * kNsPerSecond + 1;
+  for (uint64_t chunk = 2; chunk < 6; ++chunk) run.recording->on_time(chunk * kNsPerSecond);
+  CHECK(run.processes.living_processes() == std::vector<uint32_t>{7, kPid});
+  run.recording->on_time(8 * kNsPerSecond);
+  CHECK(run.processes.living_processes() == std::vector<uint32_t>{kPid});
+  run.finish(9 * kNsPerSecond);
+}
+
+TEST_CASE("A process of which all records but that of a mapping were lost is forgotten") {
+  RecordingFixture run(kNsPerSecond);
+  MapEvent map;
+  map.pid = map.tid = 7;
+  map.begin = {kCode};
+  map.size_bytes = kCode_bytes;
+  map.path = "//anon";
+  run.recording->on_event({1 * kNsPerSecond, map});
+  REQUIRE(run.processes.kept_process_count() == 2);
+  run.gone = {7};
+  for (uint64_t chunk = 2; chunk < 6; ++chunk) run.recording->on_time(chunk * kNsPerSecond);
+  CHECK(run.processes.kept_process_count() == 1);
+  run.finish(9 * kNsPerSecond);
+}
+
+TEST_CASE("Chunks are called after the program that the main process runs") {
+  RecordingFixture run(kNsPerSecond);
+  const auto chunk_at = [&](uint64_t begin_ns) {
+    run.sample(begin_ns + 10);
+    run.sample(begin_ns + 20);
+    run.recording->on_time(begin_ns + kNsPerSecond);
+  };
+  chunk_at(1 * kNsPerSecond);
+  run.recording->on_event({2 * kNsPerSecond + 1, CommEvent{kPid, kPid, true, "server"}});
+  run.map_code(2 * kNsPerSecond + 2, kCode);
+  chunk_at(2 * kNsPerSecond);
+  chunk_at(3 * kNsPerSecond);
+  run.finish(5 * kNsPerSecond);
+  REQUIRE(run.sink.profiles.size() == 3);
+  CHECK(run.sink.profiles[0].session.release == "worker");
+  CHECK(run.sink.profiles[1].session.release == "server");
+  CHECK(run.sink.profiles[2].session.release == "server");
+}
+
+TEST_CASE("A disk that stays full is told once, and again once it was not") {
+  RecordingFixture run(kNsPerSecond);
+  const auto chunk_at = [&](uint64_t second) {
+    run.sample(second * kNsPerSecond + 10);
+    run.sample(second * kNsPerSecond + 20);
+    run.recording->on_time((second + 1) * kNsPerSecond);
+  };
+  run.sink.before_write = [&](uint32_t number) { run.sink.is_broken = number != 4; };
+  for (uint64_t second = 1; second <= 6; ++second) chunk_at(second);
+  const RunFigures figures = run.finish(8 * kNsPerSecond);
+  CHECK(figures.chunks_not_written == 5);
+  CHECK(figures.write_errors == std::vector<std::string>{"chunk 1: the disk is full"});
+  CHECK(run.sink.losses ==
+        std::vector<std::string>{"chunk 1: the disk is full", "chunk 5: the disk is full"});
+}
+
 TEST_CASE("What the main program was called is known when others go on without it") {
   RecordingFixture run(kNsPerSecond);
   constexpr uint32_t kDaemon = 7;

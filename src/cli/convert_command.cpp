@@ -8,13 +8,13 @@
 #include "cli/profile_outputs.h"
 #include "cli/profile_session.h"
 #include "cli/run_report.h"
+#include "compress/expander.h"
 #include "os/file.h"
 #include "os/paths.h"
 #include "os/signals.h"
 #include "os/system_info.h"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,10 +27,10 @@ namespace {
 
 using InputBytes = std::shared_ptr<const os::FileByteSource>;
 
-bool begins_as_perf_data(const ByteSource& file) {
-  std::array<char, formats::kPerfDataMagic_bytes> head{};
-  return file.read_at(0, std::as_writable_bytes(std::span(head))) &&
-         formats::is_perf_data({head.data(), head.size()});
+// "" if it is shorter.
+std::string beginning_of(const ByteSource& file) {
+  std::string head(formats::kPerfDataMagic_bytes, '\0');
+  return file.read_at(0, std::as_writable_bytes(std::span(head))) ? head : "";
 }
 
 tl::unexpected<Error> refuse(const std::string& why) { return fail(ErrorCode::Unsupported, why); }
@@ -40,8 +40,8 @@ tl::unexpected<Error> refuse_kind(const std::string& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
     return refuse(path +
-                  ": is a directory, not a file (those of 'perf record --threads' cannot be "
-                  "converted)");
+                  ": is a directory, not a file. Of one of 'perf record --kcore' give the file "
+                  "'data' in it; those of 'perf record --threads' cannot be converted");
   }
   if (S_ISFIFO(status.st_mode)) {
     return refuse(path +
@@ -61,10 +61,14 @@ Result<InputBytes> open_input(const std::string& path) {
   }
   auto file = os::FileByteSource::open(path);
   if (!file && file.error().code == ErrorCode::Unsupported) return refuse_kind(path);
-  if (!file || begins_as_perf_data(**file)) return file;
+  const std::string head = file ? beginning_of(**file) : "";
+  if (!file || formats::is_perf_data(head)) return file;
   if ((*file)->size_bytes() == 0) return refuse(path + ": is empty");
   if ((*file)->size_bytes() < formats::kPerfDataMagic_bytes) {
     return refuse(path + ": too short for a perf.data file, or cut off");
+  }
+  if (compress::detect_compression(head) != compress::Compression::None) {
+    return refuse(path + ": is compressed, and is read at any place: expand it first");
   }
   return refuse(path +
                 ": not a perf.data file, which is all that can be converted. ('validate' judges "

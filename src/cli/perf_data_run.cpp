@@ -118,6 +118,10 @@ std::vector<std::string> notes_of(const PerfData& data, const PerfDataRun& run,
     notes.push_back(fmt::format("{} samples of other events than {} were left out",
                                 figures.samples_of_other_events, data.sampled_event().name));
   }
+  if (figures.filtered_samples > 0) {
+    notes.push_back(fmt::format("{} samples were left out by perf's own filter (--filter)",
+                                figures.filtered_samples));
+  }
   if (figures.idle_samples > 0) {
     notes.push_back(
         fmt::format("{} samples of idle CPUs, or of processes outside of perf's "

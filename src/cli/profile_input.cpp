@@ -150,6 +150,11 @@ Result<ProfileInput> read_profile_input(const std::string& path, bool has_size_l
   }
   const auto expander = compress::make_expander(compression);
   auto input = read_compressed(*file, *head, *expander, has_size_limit);
+  if (input && formats::is_perf_data(input->text)) {
+    return fail(ErrorCode::Malformed, file->name() +
+                                          ": is a compressed perf.data file: expand it first, then "
+                                          "sentry-prof convert makes profiles of it");
+  }
   if (input && compress::detect_compression(input->text) != Compression::None) {
     return fail(ErrorCode::Malformed,
                 file->name() + ": is compressed twice; expand it once by hand");

@@ -33,6 +33,7 @@ struct PerfDataFigures {
   // file that cannot be read counts as one sample that could not be decoded.
   sampling::SamplerStats stats;
   uint64_t samples_of_other_events = 0;
+  uint64_t filtered_samples = 0;            // that perf itself left out (perf record --filter)
   uint64_t idle_samples = 0;                // of CPUs that had nothing to do (perf record -a)
   uint64_t kernel_mappings = 0;             // of the kernel, whose frames are not recorded
   uint64_t late_records = 0;                // see PerfRecordOrder

@@ -103,6 +103,10 @@ class Player {
       ++figures_.idle_samples;
       return;
     }
+    if (is_of_filter(header, decoded.event)) {
+      figures_.filtered_samples += std::get<sampling::LostEvent>(decoded.event.body).count;
+      return;
+    }
     counter_.count(header, decoded);
     counter_.count_fate(decoded, RecordFate::HandedOn);
     count_lost(header, event, decoded.event);
@@ -114,6 +118,14 @@ class Player {
       complete(*map);
     }
     sink_.on_event(decoded.event);
+  }
+
+  // perf's own sum of what its filter did not want has a bit in the header that the kernel's record
+  // of lost samples has not (PERF_RECORD_MISC_LOST_SAMPLES_BPF).
+  static bool is_of_filter(const sampling::RecordHeader& header, const sampling::Event& event) {
+    return header.type == PERF_RECORD_LOST_SAMPLES &&
+           (header.misc & ~PERF_RECORD_MISC_CPUMODE_MASK) != 0 &&
+           std::holds_alternative<sampling::LostEvent>(event.body);
   }
 
   void count_lost(const sampling::RecordHeader& header, size_t event,

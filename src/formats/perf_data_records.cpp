@@ -116,7 +116,15 @@ class RecordReader {
     in.skip(sampling::RecordHeader::kSize_bytes);
     const Bytes data = in.bytes(type == kPerfCompressed2 ? in.u64() : in.remaining());
     if (!in.ok()) return false;
-    if (expander_ == nullptr) expander_ = compress::make_expander(compress::Compression::Zstd);
+    if (expander_ == nullptr) {
+      const std::string_view begin(reinterpret_cast<const char*>(data.data()), data.size());
+      if (compress::detect_compression(begin) != compress::Compression::Zstd) {
+        return fail(ErrorCode::Unsupported,
+                    "its compressed records go on from an earlier file (perf record -z with "
+                    "--switch-output), or are damaged: record without -z");
+      }
+      expander_ = compress::make_expander(compress::Compression::Zstd);
+    }
     bool is_right = true;
     const auto fed = expander_->feed(
         {reinterpret_cast<const char*>(data.data()), data.size()}, [&](std::string_view piece) {

@@ -116,6 +116,11 @@ std::string nothing_written(const RunFigures& figures) {
   if (figures.is_converted && figures.sampler.sample_records == 0) {
     return figures.nothing_to_convert;
   }
+  if (figures.is_converted && figures.sample.samples == 0) {
+    return fmt::format(
+        "nothing was written: none of its {} samples could be taken. Why is told with the losses",
+        figures.sampler.sample_records);
+  }
   if (samples_taken(figures) > 0 || figures.is_converted) return single_samples(figures);
   if (!cpu_time_unseen(figures).empty()) return "nothing was written";
   if (figures.target_is_stopped) {

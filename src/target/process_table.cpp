@@ -266,11 +266,14 @@ void ProcessTable::on_fork(uint32_t pid, uint32_t tid, uint32_t parent_pid, uint
 void ProcessTable::copy_modules(const Process& parent, Process& child) {
   child.modules_known_at_ns = parent.modules_known_at_ns;
   child.possible_code = parent.possible_code;
-  const size_t room = kMaxKeptModules - std::min(kMaxKeptModules, kept_modules_);
-  if (parent.modules.modules().size() <= room) return set_modules(child, parent.modules);
+  const size_t room =
+      std::min(kMaxForkedModules, kMaxKeptModules - std::min(kMaxKeptModules, kept_modules_));
+  const auto& modules = parent.modules.modules();
+  if (modules.size() <= room) return set_modules(child, parent.modules);
   ++forgotten_;
-  unwind::ModuleMap images = images_only(parent.modules);
-  if (images.modules().size() <= room) set_modules(child, std::move(images));
+  const auto images = std::ranges::count_if(
+      modules, [](const unwind::Module& module) { return module.image != unwind::kNoImage; });
+  if (static_cast<size_t>(images) <= room) set_modules(child, images_only(parent.modules));
 }
 
 void ProcessTable::on_exit(uint32_t pid, uint32_t tid) {

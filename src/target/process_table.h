@@ -65,6 +65,9 @@ class ProcessTable {
   // Of all processes, also such as never ended that we know of: 48 MiB. A process that would need
   // more than is left has to do without mappings that have no image, or without any.
   static constexpr size_t kMaxKeptModules = 1'000'000;
+  // That a child gets of its parent, which has more only where a JIT compiler maps much or where
+  // somebody wants forks to be dear: without those that have no image, or without any.
+  static constexpr size_t kMaxForkedModules = 2'048;
   // As many as a machine may have at a time (kernel.pid_max is 4 Mi at most, but each takes it some
   // 10 KiB); exits whose records were lost would add up. Those that nothing was heard of for the
   // longest time are forgotten then.

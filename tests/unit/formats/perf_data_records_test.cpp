@@ -103,12 +103,22 @@ TEST_CASE("compressed data that is damaged or cut off ends the visit") {
   Compressor compressor;
   std::vector<std::byte> bytes = compressor.record(comm(1, 2, 3, "name"));
   std::vector<std::byte> damaged = bytes;
-  damaged[9] ^= std::byte{0xff};
+  damaged.back() ^= std::byte{0xff};
+  damaged[bytes.size() / 2] ^= std::byte{0xff};
   CHECK(*visit(damaged).end == PerfRecordsEnd::Malformed);
   std::vector<std::byte> half = comm(1, 2, 3, "name");
   half.resize(half.size() - 3);
   Compressor other;
   CHECK(*visit(other.record(half)).end == PerfRecordsEnd::CutOff);
+}
+
+TEST_CASE("compressed records that go on from an earlier file are refused with the next step") {
+  Compressor compressor;
+  compressor.record(comm(1, 2, 3, "in the file before"));
+  const Visited visited = visit(compressor.record(comm(1, 2, 3, "name")));
+  REQUIRE_FALSE(visited.end);
+  CHECK(visited.end.error().code == ErrorCode::Unsupported);
+  CHECK(visited.end.error().message.find("--switch-output") != std::string::npos);
 }
 
 TEST_CASE("what expands to more than is allowed is given up") {

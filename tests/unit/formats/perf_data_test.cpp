@@ -376,6 +376,15 @@ TEST_CASE("what perf sums up at the end is not counted twice as lost") {
   CHECK(alone.figures.stats.lost_records == 0);
 }
 
+TEST_CASE("what perf's own filter did not want is no loss") {
+  const auto filtered =
+      RecordBuilder(PERF_RECORD_LOST_SAMPLES, 1 << 15).u64(5000).trailer(1, 1, 900, 0, 5).build();
+  const Played played =
+      play(one_event().record(lost(PERF_RECORD_LOST, 10)).record(filtered).file());
+  CHECK(played.figures.filtered_samples == 5000);
+  CHECK(played.figures.stats.lost_samples == 10);
+}
+
 TEST_CASE("a recording is not named after a thread of the kernel") {
   const Played played = play(one_event()
                                  .record(kernel_sample(5, 15, 100))

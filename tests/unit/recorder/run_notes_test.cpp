@@ -18,7 +18,7 @@ RunFigures well_sampled(size_t threads) {
   figures.duration_s = 1;
   figures.threads = threads;
   figures.sampler.on_cpu_ns = 1'000'000'000;
-  figures.sampler.sample_records = 100;
+  figures.sampler.sample_records = figures.sample.samples = 100;
   return figures;
 }
 
@@ -300,4 +300,12 @@ TEST_CASE("A run without samples says which of the causes it was") {
   CHECK(says(only_note_of(figures), "in 5 ms there was hardly time for a sample"));
   figures.target_is_stopped = true;
   CHECK(says(only_note_of(figures), "stopped"));
+}
+
+TEST_CASE("A file none of whose samples could be taken says that nothing was written") {
+  RunFigures figures;
+  figures.is_converted = true;
+  figures.sampler.sample_records = 62;
+  figures.sample.loss(Loss::UnmappedPc) = 62;
+  CHECK(says(only_note_of(figures), "nothing was written: none of its 62 samples"));
 }

@@ -288,15 +288,30 @@ TEST_CASE("Mappings of all processes together are bounded, those of images kept 
   auto library = code_of("/lib/a.so", 0x7000'0000'0000);
   library.pid = 1;
   table.processes.on_map(1, library);
-  constexpr uint64_t kMappings = 10'000;
+  constexpr uint64_t kMappings = 2'000;
   for (uint64_t i = 0; i < kMappings; ++i) table.processes.on_map(1, anonymous(1, i * 0x2000));
   // None of them ends, or tells of its end.
-  for (uint32_t pid = 1000; pid < 1200; ++pid) table.processes.on_fork(pid, pid, 1, 1, kLater_ns);
+  for (uint32_t pid = 1000; pid < 1600; ++pid) table.processes.on_fork(pid, pid, 1, 1, kLater_ns);
   CHECK(table.processes.kept_module_count() <= ProcessTable::kMaxKeptModules);
   CHECK(table.processes.forgotten_count() > 0);
   CHECK(is_mapped(table, 1000, 0));
-  CHECK_FALSE(is_mapped(table, 1199, 0));
-  CHECK(is_mapped(table, 1199, 0x7000'0000'0000));
+  CHECK_FALSE(is_mapped(table, 1599, 0));
+  CHECK(is_mapped(table, 1599, 0x7000'0000'0000));
+}
+
+TEST_CASE("A child of a parent with thousands of mappings gets those that have an image") {
+  Table table;
+  table.opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  auto library = code_of("/lib/a.so", 0x7000'0000'0000);
+  library.pid = 1;
+  table.processes.on_map(1, library);
+  for (uint64_t i = 0; i < ProcessTable::kMaxForkedModules; ++i) {
+    table.processes.on_map(1, anonymous(1, i * 0x2000));
+  }
+  table.processes.on_fork(2, 2, 1, 1, kLater_ns);
+  CHECK(table.processes.process(2).modules.modules().size() == 1);
+  CHECK(is_mapped(table, 2, 0x7000'0000'0000));
+  CHECK(table.processes.forgotten_count() == 1);
 }
 
 TEST_CASE("Processes and threads whose ends are never told are bounded") {

@@ -4,6 +4,8 @@
 // types.
 #pragma once
 
+#include "base/json_reader.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -116,6 +118,24 @@ constexpr bool is_present(const Shape& shape, uint32_t present, std::string_view
     if (shape.fields[i].key == key) return (present >> i & 1) != 0;
   }
   return false;
+}
+
+struct FoundField {
+  const Field* field = nullptr;  // null: the shape has no such field
+  uint8_t index = 0;
+  bool is_alias = false;
+
+  uint32_t bit() const { return field == nullptr ? 0 : 1U << index; }
+};
+
+// By its name, or the server's other name for it.
+inline FoundField find_field(const Shape& shape, const JsonString& key) {
+  for (size_t i = 0; i < shape.fields.size(); ++i) {
+    const Field& field = shape.fields[i];
+    const bool is_alias = !field.alias.empty() && key.is(field.alias);
+    if (is_alias || key.is(field.key)) return {&field, static_cast<uint8_t>(i), is_alias};
+  }
+  return {};
 }
 
 extern const Shape kV1Shape;

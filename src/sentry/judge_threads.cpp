@@ -49,19 +49,12 @@ void judge_unnamed(const ProfileFacts& facts, std::string_view text, ProblemList
                            std::count_if(first, threads.end(), is_unnamed), quoted(first->id)));
 }
 
-std::string_view without_zeros(std::string_view id) {
-  if (id.starts_with('+')) id.remove_prefix(1);
-  while (id.size() > 1 && id.starts_with('0')) id.remove_prefix(1);
-  return id;
-}
-
 void judge_active_thread(const ProfileFacts& facts, std::string_view text, ProblemList& problems) {
-  if (facts.kind != ValidatedKind::V1 || facts.samples.empty() || !facts.samples_are_typed) return;
-  const std::string_view shown = without_zeros(facts.active_thread_id.value_or("0"));
-  const bool has_samples =
-      std::any_of(facts.threads.begin(), facts.threads.end(), [shown](const ThreadFact& thread) {
-        return thread.has_samples && without_zeros(thread.id) == shown;
-      });
+  if (facts.kind != ValidatedKind::V1 || facts.samples.empty()) return;
+  const std::string_view shown = facts.active_thread_id.value_or("0");
+  const bool has_samples = std::any_of(
+      facts.threads.begin(), facts.threads.end(),
+      [shown](const ThreadFact& thread) { return thread.has_samples && thread.id == shown; });
   if (has_samples || !problems.lists("v1-active-thread")) return;
   const size_t transaction = path_offset(text, {"transaction"});
   const size_t member = path_offset(text, {"transaction", "active_thread_id"});
@@ -89,7 +82,8 @@ void judge_threads(const ProfileFacts& facts, std::string_view text, ProblemList
       std::count_if(facts.threads.begin(), facts.threads.end(),
                     [](const ThreadFact& thread) { return thread.has_samples; }));
   // A thread's samples may be among those that could not be read.
-  if (facts.samples_are_typed) judge_unreferenced(facts, problems, summary);
+  if (!facts.samples_are_typed) return;
+  judge_unreferenced(facts, problems, summary);
   judge_unnamed(facts, text, problems);
   judge_active_thread(facts, text, problems);
 }

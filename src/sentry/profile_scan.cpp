@@ -73,7 +73,6 @@ class ProfileScan {
  private:
   void object(const Shape& shape);
   bool next_member(const Shape& shape, size_t& place, const Field*& field, Name& name);
-  const Field* find(const Shape& shape, const JsonString& key, Name& name) const;
   void member(const Field& field, uint32_t bit, Name name, Members& members);
   bool is_repeated(const Field& field, uint32_t bit, Name name, Members& members);
   void tell_missing(const Shape& shape, uint32_t seen, size_t offset);
@@ -144,22 +143,13 @@ bool ProfileScan::next_member(const Shape& shape, size_t& place, const Field*& f
     }
   }
   if (!reader_.next_member(last_key_)) return false;
-  field = find(shape, last_key_, name);
+  const FoundField found = find_field(shape, last_key_);
+  field = found.field;
   if (field == nullptr) return true;
+  name = {found.index, found.is_alias};
   guess_.learn(shape.kind, place, name);
   place = name.field + 1U;
   return true;
-}
-
-const Field* ProfileScan::find(const Shape& shape, const JsonString& key, Name& name) const {
-  for (size_t i = 0; i < shape.fields.size(); ++i) {
-    const Field& field = shape.fields[i];
-    const bool is_alias = !field.alias.empty() && key.is(field.alias);
-    if (!is_alias && !key.is(field.key)) continue;
-    name = {static_cast<uint8_t>(i), is_alias};
-    return &field;
-  }
-  return nullptr;
 }
 
 void ProfileScan::member(const Field& field, uint32_t bit, Name name, Members& members) {

@@ -15,21 +15,6 @@ namespace sentry_prof::sentry {
 
 namespace {
 
-struct FoundField {
-  const Field* field = nullptr;
-  uint32_t bit = 0;
-  bool is_alias = false;
-};
-
-FoundField find(const Shape& shape, const JsonString& key) {
-  for (size_t i = 0; i < shape.fields.size(); ++i) {
-    const Field& field = shape.fields[i];
-    const bool is_alias = !field.alias.empty() && key.is(field.alias);
-    if (is_alias || key.is(field.key)) return {&field, 1U << i, is_alias};
-  }
-  return {};
-}
-
 // The fields that the object at `offset` has more than once, under whichever name.
 uint32_t repeated_fields(std::string_view text, size_t offset, const Shape& shape) {
   JsonReader reader = JsonReader::at(text, offset);
@@ -39,7 +24,7 @@ uint32_t repeated_fields(std::string_view text, size_t offset, const Shape& shap
   uint32_t repeated = 0;
   JsonString key;
   while (reader.next_member(key)) {
-    const uint32_t bit = find(shape, key).bit;
+    const uint32_t bit = find_field(shape, key).bit();
     repeated |= seen & bit;
     seen |= bit;
     reader.skip_value();
@@ -110,21 +95,21 @@ void FieldRepair::object(const Shape& shape) {
   JsonString key;
   while (reader_.next_member(key)) {
     const auto key_offset = static_cast<size_t>(key.raw.data() - text_.data()) - 1;
-    const FoundField found = find(shape, key);
+    const FoundField found = find_field(shape, key);
     const JsonKind kind = reader_.peek();
     if (kind == JsonKind::Malformed) return;
-    if (found.field != nullptr && found.field->is_known_to_server && (seen & found.bit) != 0) {
+    if (found.field != nullptr && found.field->is_known_to_server && (seen & found.bit()) != 0) {
       result_.has_repeated = true;
     }
-    seen |= found.bit;
-    if (can_be_left_out(found, kind) && is_single(found.bit)) {
+    seen |= found.bit();
+    if (can_be_left_out(found, kind) && is_single(found.bit())) {
       result_.changes.add(kind == JsonKind::Null ? Change::Null : Change::Priority);
       reader_.skip_value();
       members.drop(key_offset, reader_.offset());
       continue;
     }
     members.keep(key_offset);
-    if (found.is_alias && is_single(found.bit)) {
+    if (found.is_alias && is_single(found.bit())) {
       result_.changes.add(Change::Key);
       edit_.replace(key_offset, key_offset + key.raw.size() + 2,
                     fmt::format("\"{}\"", found.field->key));

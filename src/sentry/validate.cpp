@@ -28,10 +28,8 @@ using sentry::ProfileFacts;
 void judge_meaning(const ProfileFacts& facts, std::string_view text, ProblemList& problems,
                    ProfileSummary& summary) {
   if (!facts.is_whole) return;
-  if (facts.samples_are_typed && facts.stacks_are_typed) {
-    sentry::judge_samples(facts, text, problems, summary);
-    sentry::judge_threads(facts, text, problems, summary);
-  }
+  sentry::judge_samples(facts, text, problems, summary);
+  sentry::judge_threads(facts, text, problems, summary);
   sentry::judge_stacks(facts, text, problems, summary);
   sentry::judge_images(facts, text, problems, summary);
 }

@@ -109,6 +109,8 @@ TEST_CASE("Facts are what the text says") {
   std::string text = read_test_file("validate/v1.json");
   text = with_first_replaced(text, "1, \"thread_id\": \"4242\"", "9, \"thread_id\": \"+0077\"");
   text = with_first_replaced(text, "[1]]", "[5], []]");
+  text = with_first_replaced(text, "\"active_thread_id\": \"4242\"",
+                             "\"active_thread_id\": \"+04242\"");
   const sentry::ProfileFacts facts = scan(text, ValidatedKind::V1);
   CHECK(facts.is_whole);
   CHECK(facts.platform == "rust");

@@ -1,5 +1,7 @@
 #include "recorder/chunk_finisher.h"
 
+#include "base/time_units.h"
+#include "os/clock.h"
 #include "os/priority.h"
 
 #include <algorithm>
@@ -45,6 +47,9 @@ std::unordered_map<LeafFunction, uint64_t, LeafHash> leaves_of(const Profile& pr
   }
   return leaves;
 }
+
+// What fails again, after chunks that were written, in a recording of months.
+constexpr uint64_t kTellAgain_ns = 3600 * kNsPerSecond;
 
 // Names of files and sizes differ from chunk to chunk.
 std::string without_numbers(std::string_view message) {
@@ -170,7 +175,7 @@ bool ChunkFinisher::write(const Profile& profile, uint64_t samples) {
     sink_is_broken_ = sink_.is_broken();
     return false;
   }
-  failing_as_.clear();
+  is_failing_ = false;
   ++figures_.chunks_written;
   figures_.samples_written += samples;
   count_leaves(profile);
@@ -179,14 +184,18 @@ bool ChunkFinisher::write(const Profile& profile, uint64_t samples) {
 
 void ChunkFinisher::note_error(const std::string& message) {
   ++figures_.chunks_not_written;
-  const std::string kind = without_numbers(message);
-  if (kind == failing_as_) return;
-  failing_as_ = kind;
-  sink_.on_loss(message);
+  const bool begins = !std::exchange(is_failing_, true);
   auto& errors = figures_.write_errors;
-  const bool is_known = std::ranges::any_of(
-      errors, [&](const std::string& known) { return without_numbers(known) == kind; });
+  const bool is_known =
+      std::ranges::any_of(errors, [&, kind = without_numbers(message)](const std::string& known) {
+        return without_numbers(known) == kind;
+      });
+  const uint64_t now_ns = os::monotonic_ns();
+  const bool is_news = begins && now_ns - told_at_ns_ >= kTellAgain_ns;
+  if (!is_news && (is_known || errors.size() == kMaxWriteErrors)) return;
   if (!is_known && errors.size() < kMaxWriteErrors) errors.push_back(message);
+  told_at_ns_ = now_ns;
+  sink_.on_loss(message);
 }
 
 void ChunkFinisher::count_leaves(const Profile& profile) {

@@ -89,7 +89,8 @@ class ChunkFinisher {
   profile::ImagePlacer placer_;
   uint32_t chunks_handed_on_ = 0;  // to the sink
   FinishedFigures figures_;
-  std::string failing_as_;  // the last error without numbers; "": the last chunk was written
+  bool is_failing_ = false;  // the last chunk was not written
+  uint64_t told_at_ns_ = 0;  // when the sink was told of an error last
   std::map<std::pair<std::string, std::string>, uint64_t> leaves_;  // function, code file
 
   std::mutex mutex_;

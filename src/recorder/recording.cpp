@@ -360,8 +360,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   // Other threads may live longer than the main one.
   if (!processes_.process(exit.pid).has_exited) return;
   forget_process(exit.pid);
-  // What it is called is forgotten before long, and what it started may be sampled later.
-  if (exit.pid == options_.main_pid) namer_.session();
+  namer_.on_end(exit.pid);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::SwitchEvent& change) {

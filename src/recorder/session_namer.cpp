@@ -34,11 +34,20 @@ void SessionNamer::on_exec(uint32_t pid) {
   if (pid != main_pid_) return;
   first_image_ = unwind::kNoImage;
   main_executable_.clear();
-  session_.reset();
+  is_final_ = false;
+}
+
+void SessionNamer::on_end(uint32_t pid) {
+  if (pid != main_pid_) return;
+  session();
+  is_final_ = true;
 }
 
 const Session& SessionNamer::session() {
-  if (!session_) session_ = named();
+  if (!is_final_) {
+    session_ = named();
+    is_final_ = main_image() != unwind::kNoImage;
+  }
   return *session_;
 }
 

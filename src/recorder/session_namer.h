@@ -31,7 +31,10 @@ class SessionNamer {
   void on_exec(uint32_t pid);
   // All chunks of a program have one release, whatever becomes of its file meanwhile: the first
   // answer stays until the main process runs another program (a container's entry point does).
+  // Nor is it final before the program's executable is known.
   const Session& session();
+  // What it is called is forgotten before long, and what it started may be sampled later.
+  void on_end(uint32_t pid);
 
  private:
   Session named() const;
@@ -45,6 +48,7 @@ class SessionNamer {
   const target::ImageStore& images_;
   unwind::ImageId first_image_ = unwind::kNoImage;  // of the main process, where no path is known
   std::optional<Session> session_;
+  bool is_final_ = false;
 };
 
 }  // namespace sentry_prof::recorder

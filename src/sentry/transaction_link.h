@@ -21,7 +21,8 @@ struct ProfilerLink {
 // Of a V2 chunk: its profiler, and the thread with the most samples. Malformed if one is missing.
 Result<ProfilerLink> read_profiler_link(std::string_view chunk);
 
-// `transaction` with the link in it and in each of its spans. A thread that it names already stays.
+// `transaction` with the link in it and in each of its spans. A thread that it names already stays;
+// `event_id` is its, if it has none: all tries of sending it are one event then.
 // InvalidArgument unless it is a JSON object.
 Result<std::string> link_transaction(std::string_view transaction, const ProfilerLink& link,
                                      std::string_view event_id);

@@ -270,7 +270,7 @@ void ProcessTable::copy_modules(const Process& parent, Process& child) {
       std::min(kMaxForkedModules, kMaxKeptModules - std::min(kMaxKeptModules, kept_modules_));
   const auto& modules = parent.modules.modules();
   if (modules.size() <= room) return set_modules(child, parent.modules);
-  ++forgotten_;
+  if (room < kMaxForkedModules) ++forgotten_;
   const auto images = std::ranges::count_if(
       modules, [](const unwind::Module& module) { return module.image != unwind::kNoImage; });
   if (static_cast<size_t>(images) <= room) set_modules(child, images_only(parent.modules));

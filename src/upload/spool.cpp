@@ -324,9 +324,11 @@ std::optional<SpooledEnvelope> Spool::take(const Entry& entry) {
 std::optional<SpooledEnvelope> Spool::offer(const Entry& entry, const Wanted& is_wanted) {
   if (!entry.is_sound) {
     set_aside(to_text(entry.name));
+  } else if (!is_for_us(entry)) {
+    return std::nullopt;
   } else if (is_too_old(entry)) {
     if (drop(entry)) ++losses_.dropped_for_age;
-  } else if (is_for_us(entry) && (!is_wanted || is_wanted(entry.name.categories))) {
+  } else if ((!is_wanted || is_wanted(entry.name.categories))) {
     return take(entry);
   }
   return std::nullopt;

@@ -6,7 +6,8 @@
 // an envelope is in one of them's hands at a time, under a lock that ends with its process. Names
 // are matched strictly, no link is followed, and what is damaged is set aside as "NAME.bad", within
 // the limits of the rest and the first to go; foreign files are left alone. What was kept for
-// another destination (another project's, or server's) is neither offered nor counted.
+// another destination (another project's, or server's) is neither offered nor counted, but within
+// the limits of the rest.
 #pragma once
 
 #include "os/fd.h"

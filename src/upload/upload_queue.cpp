@@ -80,20 +80,14 @@ std::deque<UploadQueue::Numbered>::iterator UploadQueue::behind(uint64_t number)
       [](uint64_t wanted, const Numbered& numbered) { return wanted < numbered.number; });
 }
 
-std::optional<UploadQueue::Numbered> UploadQueue::take_behind(uint64_t number) {
+// The oldest one that is untried, or the newest.
+std::optional<UploadQueue::Numbered> UploadQueue::take_next(Untried& untried, bool is_newest) {
   const std::lock_guard lock(mutex_);
-  const auto next = behind(number);
-  if (next == queue_.end()) return {};
-  return take(next);
-}
-
-std::optional<UploadQueue::Numbered> UploadQueue::take_newest_behind(uint64_t number) {
-  const std::lock_guard lock(mutex_);
-  if (behind(number) == queue_.end()) return {};
-  return take(std::prev(queue_.end()));
-}
-
-UploadQueue::Numbered UploadQueue::take(std::deque<Numbered>::iterator place) {
+  const auto first = behind(untried.behind);
+  const auto end = behind(untried.before - 1);
+  if (first == queue_.end() || first >= end) return {};
+  const auto place = is_newest ? std::prev(end) : first;
+  (is_newest ? untried.before : untried.behind) = place->number;
   Numbered result = std::move(*place);
   queue_.erase(place);
   queued_bytes_ -= result.envelope.body.size();
@@ -196,12 +190,8 @@ bool UploadQueue::send_numbered(Numbered numbered, SendingRound& round) {
 // True if all is sent; false if something has to wait.
 bool UploadQueue::send_memory_round() {
   SendingRound round;
-  uint64_t number = 0;
-  for (;;) {
-    const bool is_newest = round.asks_for_newest();
-    auto next = is_newest ? take_newest_behind(number) : take_behind(number);
-    if (!next) break;
-    if (!is_newest) number = next->number;
+  Untried untried;
+  while (auto next = take_next(untried, round.asks_for_newest())) {
     if (!send_numbered(std::move(*next), round)) break;
   }
   if (round.trouble()) note(*round.trouble());
@@ -254,8 +244,10 @@ bool UploadQueue::wait_for_work() {
 // With jitter: hosts that lost a server at one moment must not come back at one. What a person has
 // to mend, a key or an address, is not asked about each half minute of a night.
 uint64_t UploadQueue::next_pause_ns() {
-  const bool is_for_people =
-      figures_.trouble && !is_worth_retrying(figures_.trouble->kind) && !is_ending_;
+  constexpr int kTooLargeForOneOnTheWay = 413;  // one envelope's trouble
+  const bool is_for_people = figures_.trouble && !is_worth_retrying(figures_.trouble->kind) &&
+                             figures_.trouble->http_status != kTooLargeForOneOnTheWay &&
+                             !is_ending_;
   pauses_ = is_for_people ? std::min(pauses_ * 2, kMostPauses) : 1;
   const uint64_t pause_ns = options_.pause_ns * pauses_;
   return pause_ns / 2 + jitter_() % (pause_ns / 2 + 1);

@@ -111,12 +111,14 @@ class UploadQueue {
   bool send_spool_round();
   bool send_numbered(Numbered numbered, SendingRound& round);
   bool send_memory_round();
+  // Envelopes in memory that a round has not taken yet: those with numbers in between.
+  struct Untried {
+    uint64_t behind = 0;
+    uint64_t before = UINT64_MAX;
+  };
   // The first one in memory behind `number`.
   std::deque<Numbered>::iterator behind(uint64_t number);
-  std::optional<Numbered> take_behind(uint64_t number);
-  // The newest one, if it is behind `number`.
-  std::optional<Numbered> take_newest_behind(uint64_t number);
-  Numbered take(std::deque<Numbered>::iterator place);
+  std::optional<Numbered> take_next(Untried& untried, bool is_newest);
   void put_back(Numbered numbered);
   void make_room();
   void note(const Outcome& outcome);

@@ -67,6 +67,9 @@ TEST_CASE("A first signal while the last file is written waits for it, a second 
           "[signals]") {
   SKIP_IF(missing_perf());
   SKIP_IF(missing_program("strace"));
+  if (run_command({.arguments = {"strace", "-o", "/dev/null", "true"}}).status() != 0) {
+    return note_skip("strace may not trace");
+  }
   const bool is_sent_twice = GENERATE(false, true);
   const TemporaryDirectory directory;
   BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
@@ -83,9 +86,9 @@ TEST_CASE("A first signal while the last file is written waits for it, a second 
   ::kill(pid, SIGTERM);
   if (is_sent_twice) {
     sleep_for(0.3);
-    ::kill(pid, SIGTERM);
+    ::kill(pid, SIGINT);  // another one: two of a kind may be one
   }
-  CHECK(profiler.wait().status() == -SIGTERM);
+  CHECK(profiler.wait().status() == (is_sent_twice ? -SIGINT : -SIGTERM));
   CHECK(std::filesystem::exists(directory.file("out.json")) != is_sent_twice);
 }
 

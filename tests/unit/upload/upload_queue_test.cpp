@@ -25,7 +25,8 @@ namespace {
 
 constexpr uint64_t kLong_ns = 20'000'000'000;  // a bound, never waited for
 
-// Answers all requests with one status, but those of `poison` with 500.
+// Answers all requests with one status, but those of `poison` with 500 and those of `limited` with
+// a limit for chunks.
 class FixedClient final : public HttpClient {
  public:
   HttpResult post(const HttpRequest& request) override {
@@ -37,6 +38,10 @@ class FixedClient final : public HttpClient {
     reply.status = request.body == poison ? 500 : status.load();
     if (reply.status == 429) reply.retry_after = "100";
     reply.rate_limits = rate_limits;
+    if (request.body == limited) {
+      reply.status = 429;
+      reply.rate_limits = "100:profile_chunk:key";
+    }
     return reply;
   }
   std::vector<std::string> bodies() const {
@@ -54,7 +59,7 @@ class FixedClient final : public HttpClient {
   }
   std::atomic<int> status = 200;
   std::atomic<bool> is_out_of_memory = false;
-  std::string poison = "none";
+  std::string poison = "none", limited = "none";
   std::string rate_limits;
 
  private:
@@ -200,6 +205,24 @@ TEST_CASE("What is left of a failing spool goes there once it works again, else 
   const QueueFigures figures = queue->finish(kLong_ns);
   CHECK(figures.unsent.size() == (is_mended ? 0 : 1));
   CHECK(figures.left_in_spool == (is_mended ? 1 : 0));
+}
+
+TEST_CASE("Where the newest is limited, a round goes on with those before it, and ends") {
+  Bench bench;
+  bench.client.poison = "bad";
+  bench.client.limited = "limited";
+  UploaderOptions options = Bench::options();
+  options.longest_limit_wait_ns = 0;
+  Uploader uploader(*Dsn::parse("http://key@localhost/1"), bench.client, bench.waiter, options,
+                    [] { return uint64_t{0}; });
+  auto queue = UploadQueue::start(uploader, bench.stop, "", {}, {});
+  REQUIRE(queue);
+  for (int i = 0; i < 4; ++i) (*queue)->put(envelope("bad"));
+  (*queue)->put({"good", BodyEncoding::Identity, Category::Transaction});
+  (*queue)->put(envelope("limited"));
+  const QueueFigures figures = (*queue)->finish(kLong_ns);
+  CHECK(figures.accepted == 1);
+  CHECK(figures.unsent.size() == 5);
 }
 
 TEST_CASE("Running out of memory in an upload ends neither the recording nor the envelope") {

@@ -319,6 +319,19 @@ std::string verbose_lines(const RunFigures& figures) {
   return text;
 }
 
+// A recording of months has thousands, whose names tell no more than their number.
+std::string file_lines(const std::vector<std::string>& files) {
+  constexpr size_t kMaxShown = 20;
+  const auto line = [](const std::string& text) { return fmt::format("  wrote     {}\n", text); };
+  std::string text;
+  if (files.size() > kMaxShown) {
+    return line(fmt::format("{} files, {} to {}", files.size(), printable_utf8(files.front()),
+                            printable_utf8(files.back())));
+  }
+  for (const std::string& file : files) text += line(printable_utf8(file));
+  return text;
+}
+
 }  // namespace
 
 std::string summary_json(const RunFigures& figures, const std::vector<std::string>& files) {
@@ -363,10 +376,7 @@ std::string summary_text(const RunFigures& figures, const std::vector<std::strin
   text += problem_lines(figures, is_verbose);
   if (is_verbose) text += verbose_lines(figures);
   text += hottest_lines(figures);
-  for (const std::string& file : files) {
-    text += fmt::format("  wrote     {}\n", printable_utf8(file));
-  }
-  return text;
+  return text + file_lines(files);
 }
 
 }  // namespace sentry_prof::recorder

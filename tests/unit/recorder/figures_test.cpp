@@ -3,6 +3,8 @@
 #include "recorder/summary.h"
 #include "support/catch2.h"
 
+#include <fmt/format.h>
+
 using namespace sentry_prof::recorder;
 using sentry_prof::unwind::WalkEnd;
 
@@ -116,6 +118,15 @@ TEST_CASE("The verbose summary says in words why stacks ended") {
   CHECK(text.find("3 cut: deeper than the bytes that were copied") != std::string::npos);
   CHECK(text.find("3 ended early: damaged unwind tables") != std::string::npos);
   CHECK(text.find('_') == std::string::npos);
+}
+
+TEST_CASE("Of many files the summary names the first and the last") {
+  std::vector<std::string> files;
+  for (int i = 1; i <= 21; ++i) files.push_back(fmt::format("out.{}.json", i));
+  const std::string text = summary_text(consistent_figures(), files, false);
+  CHECK(text.ends_with("  wrote     21 files, out.1.json to out.21.json\n"));
+  files.pop_back();
+  CHECK(summary_text(consistent_figures(), files, false).ends_with("out.20.json\n"));
 }
 
 TEST_CASE("A file's name is printed without its control characters") {

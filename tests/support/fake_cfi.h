@@ -5,6 +5,8 @@
 #include "unwind/row.h"
 #include "unwind/stack_snapshot.h"
 
+#include <array>
+#include <bitset>
 #include <initializer_list>
 #include <map>
 #include <vector>
@@ -59,7 +61,11 @@ class FakeCfi final : public unwind::CfiSource {
 class FakeCode final : public unwind::CodeSource {
  public:
   void put(uint64_t begin, const std::vector<int>& bytes) {
-    for (int byte : bytes) bytes_[begin++] = static_cast<std::byte>(byte);
+    for (int byte : bytes) {
+      Page& page = pages_[begin / kPage_bytes];
+      page.bytes[begin % kPage_bytes] = static_cast<std::byte>(byte);
+      page.are_known[begin++ % kPage_bytes] = true;
+    }
   }
   // A direct call, so that it returns to `return_address`.
   void put_call(uint64_t return_address, uint64_t target) {
@@ -70,10 +76,12 @@ class FakeCode final : public unwind::CodeSource {
 
   bool read_code(LinkAddress begin, std::span<std::byte> out) const override {
     ++reads_;
+    auto page = pages_.end();
     for (std::byte& byte : out) {
-      const auto found = bytes_.find(begin.value++);
-      if (found == bytes_.end()) return false;
-      byte = found->second;
+      const uint64_t place = begin.value++ % kPage_bytes;
+      if (page == pages_.end() || place == 0) page = pages_.find((begin.value - 1) / kPage_bytes);
+      if (page == pages_.end() || !page->second.are_known[place]) return false;
+      byte = page->second.bytes[place];
     }
     return true;
   }
@@ -87,7 +95,12 @@ class FakeCode final : public unwind::CodeSource {
   uint64_t space = 0;
 
  private:
-  std::map<uint64_t, std::byte> bytes_;
+  static constexpr uint64_t kPage_bytes = 4096;
+  struct Page {
+    std::array<std::byte, kPage_bytes> bytes{};
+    std::bitset<kPage_bytes> are_known;
+  };
+  std::map<uint64_t, Page> pages_;
   mutable int reads_ = 0;
 };
 

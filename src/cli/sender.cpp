@@ -76,8 +76,7 @@ Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options, in
 }
 
 Result<void> Sender::open_spool(const std::string& directory) {
-  const sentry::Dsn& dsn = uploader_->dsn();
-  auto spool = upload::Spool::open(directory, upload::destination_of(dsn.host(), dsn.project_id()));
+  auto spool = upload::Spool::open(directory, upload::destination_of(uploader_->dsn()));
   if (!spool) return tl::unexpected(spool.error());
   spool_ = std::move(*spool);
   return {};

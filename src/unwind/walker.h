@@ -121,8 +121,9 @@ class Walker {
   // Notes the frame at the cursor. False if there is none, or no room for it.
   bool enter_frame() {
     module_ = addresses_.module_at(cursor_.lookup_pc());
-    if (module_ == nullptr && goes_on_by_code_of_leaf())
+    if (module_ == nullptr && goes_on_by_code_of_leaf()) {
       module_ = addresses_.module_at(cursor_.lookup_pc());
+    }
     if (module_ == nullptr) {
       end_ = WalkEnd::UnmappedPc;
       return false;

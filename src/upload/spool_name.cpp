@@ -89,8 +89,8 @@ std::optional<SpoolName> parse_spool_name(std::string_view text) {
   return name;
 }
 
-uint64_t destination_of(std::string_view host, std::string_view project_id) {
-  const uint64_t hash = checksum_of(fmt::format("{}/{}", host, project_id));
+uint64_t destination_of(const sentry::Dsn& dsn) {
+  const uint64_t hash = checksum_of(fmt::format("{}/{}", dsn.host(), dsn.project_id()));
   return hash == 0 ? 1 : hash;
 }
 

@@ -1,6 +1,7 @@
 // Names of files in a spool: what is known of an envelope without opening it.
 #pragma once
 
+#include "sentry/dsn.h"
 #include "upload/body_encoding.h"
 #include "upload/rate_limits.h"
 
@@ -30,8 +31,9 @@ std::string to_text(const SpoolName& name);
 // Nothing for whatever to_text does not write.
 std::optional<SpoolName> parse_spool_name(std::string_view text);
 
-// Not zero. What else a DSN has, key, scheme, port and path, may change while something waits.
-uint64_t destination_of(std::string_view host, std::string_view project_id);
+// Of its host and project; not zero. What else a DSN has, key, scheme, port and path, may change
+// while something waits.
+uint64_t destination_of(const sentry::Dsn& dsn);
 
 // FNV-1a, 64 bits: tells a file that a disk cut or filled with zeros. No defence against a forger.
 uint64_t checksum_of(std::string_view bytes);

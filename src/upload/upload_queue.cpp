@@ -18,8 +18,7 @@ Result<std::unique_ptr<UploadQueue>> UploadQueue::start(Uploader& uploader, cons
   std::unique_ptr<UploadQueue> queue(new UploadQueue(uploader, stop, options, std::move(events)));
   if (!spool_path.empty()) {
     for (auto* hand : {&queue->keeping_, &queue->sending_}) {
-      auto spool = Spool::open(spool_path,
-                               destination_of(uploader.dsn().host(), uploader.dsn().project_id()));
+      auto spool = Spool::open(spool_path, destination_of(uploader.dsn()));
       if (!spool) return tl::unexpected(spool.error());
       *hand = std::move(*spool);
     }

@@ -19,6 +19,7 @@
 
 namespace fs = std::filesystem;
 using sentry_prof::ErrorCode;
+using sentry_prof::sentry::Dsn;
 using sentry_prof::test::DiskCall;
 using sentry_prof::test::FailingDisk;
 using sentry_prof::testing::TemporaryDirectory;
@@ -226,8 +227,9 @@ TEST_CASE("What is too old is dropped, and counted; the future is not old", "[sp
 
 TEST_CASE("What is kept for another project or server is neither offered nor counted", "[spool]") {
   const TemporaryDirectory folder;
-  const uint64_t one_project = destination_of("o1.ingest.sentry.io", "1");
-  const uint64_t other_project = destination_of("o1.ingest.sentry.io", "2");
+  const uint64_t one_project = destination_of(*Dsn::parse("https://key@o1.ingest.sentry.io/1"));
+  const uint64_t other_project = destination_of(*Dsn::parse("https://key@o1.ingest.sentry.io/2"));
+  CHECK(destination_of(*Dsn::parse("http://new@o1.ingest.sentry.io:8080/1")) == one_project);
   Spool one = *Spool::open(folder.path(), one_project);
   Spool other = *Spool::open(folder.path(), other_project);
   Spool anybody = *Spool::open(folder.path());

@@ -4,7 +4,7 @@
 #include "cli/dsn_source.h"
 #include "cli/environment.h"
 #include "cli/message.h"
-#include "os/file.h"
+#include "os/input_file.h"
 
 #include <algorithm>
 #include <array>
@@ -32,7 +32,7 @@ bool is_for_command_line_only(const std::string& name) {
 using Settings = std::vector<ConfigSetting>;
 
 Result<Settings> read_settings(const std::string& path) {
-  const auto text = os::read_small_file(path, kMaxConfig_bytes);
+  const auto text = os::read_input(path, kMaxConfig_bytes);
   if (!text) return fail(text.error().code, "--config: " + text.error().message);
   return read_config(*text, "--config " + path);
 }

@@ -3,6 +3,7 @@
 #include "base/ascii.h"
 #include "cli/environment.h"
 #include "os/file.h"
+#include "os/input_file.h"
 #include "os/paths.h"
 
 #include <filesystem>
@@ -72,13 +73,8 @@ std::optional<Found> look_for_sentryclirc(std::string& passed_over) {
 Result<Found> find(const std::string& dsn, const std::string& dsn_file) {
   if (!dsn.empty()) return Found{dsn, "--dsn"};
   if (!dsn_file.empty()) {
-    const auto text = os::read_small_file(dsn_file, kMaxFile_bytes);
-    if (!text) {
-      const bool is_pipe = text.error().code == ErrorCode::Unsupported;
-      return fail(text.error().code,
-                  "--dsn-file: " + text.error().message +
-                      (is_pipe ? ". What a pipe holds goes into SENTRY_DSN" : ""));
-    }
+    const auto text = os::read_input(dsn_file, kMaxFile_bytes);
+    if (!text) return fail(text.error().code, "--dsn-file: " + text.error().message);
     return Found{std::string(trimmed(*text)), "--dsn-file " + dsn_file};
   }
   if (std::string value = environment_variable("SENTRY_DSN"); !value.empty()) {

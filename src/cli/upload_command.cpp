@@ -11,7 +11,7 @@
 #include "cli/sendable.h"
 #include "cli/sender.h"
 #include "cli/upload_words.h"
-#include "os/file.h"
+#include "os/input_file.h"
 #include "os/paths.h"
 #include "os/signals.h"
 #include "sentry/envelope_writer.h"
@@ -342,7 +342,7 @@ int send_all(const UploadCommandOptions& options, Transactions transactions) {
 // "" where no file is given.
 Result<std::string> read_transaction(const std::string& path) {
   if (path.empty()) return std::string();
-  auto text = os::read_small_file(path, limits::kMaxTransaction_bytes);
+  auto text = os::read_input(path, limits::kMaxTransaction_bytes);
   if (text && text->empty()) return fail(ErrorCode::Malformed, path + ": is empty");
   return text;
 }

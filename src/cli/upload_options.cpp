@@ -12,7 +12,8 @@ void add_sending_options(CLI::App& app, SendingOptions& options) {
   app.add_option("--dsn", options.dsn,
                  "The project's DSN (default: --dsn-file, SENTRY_DSN, .sentryclirc)")
       ->type_name("DSN");
-  app.add_option("--dsn-file", options.dsn_file, "A file that holds the DSN")->type_name("FILE");
+  app.add_option("--dsn-file", options.dsn_file, "A file or a pipe that holds the DSN")
+      ->type_name("FILE");
   app.add_option("--spool", options.spool,
                  "Keep on disk what could not be sent yet, and send what is kept there")
       ->type_name("DIR");

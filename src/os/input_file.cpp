@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -76,6 +77,25 @@ Result<size_t> InputFile::read(std::span<char> out) {
     if (!came) return tl::unexpected(came.error());
     if (!*came) return fail(ErrorCode::Io, name_ + ": a pipe that nobody writes to");
     had_writer_ = true;
+  }
+}
+
+Result<std::string> read_input(const std::string& path, size_t limit_bytes) {
+  constexpr size_t kPiece_bytes = 8 * 1024;
+  auto file = InputFile::open(path);
+  if (!file) return tl::unexpected(std::move(file.error()));
+  std::string text;
+  for (;;) {
+    const size_t begin = text.size();
+    text.resize(begin + kPiece_bytes);
+    const auto count = file->read(std::span(text).subspan(begin));
+    if (!count) return tl::unexpected(count.error());
+    text.resize(begin + *count);
+    if (*count == 0) return text;
+    if (text.size() > limit_bytes) {
+      return fail(ErrorCode::LimitExceeded,
+                  fmt::format("{}: larger than {} bytes", file->name(), limit_bytes));
+    }
   }
 }
 

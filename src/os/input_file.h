@@ -40,4 +40,7 @@ class InputFile {
   bool had_writer_ = false;  // of a pipe
 };
 
+// All of a small one, to its end. As open() and read(); LimitExceeded above `limit_bytes`.
+Result<std::string> read_input(const std::string& path, size_t limit_bytes);
+
 }  // namespace sentry_prof::os

@@ -13,8 +13,10 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace sentry_prof::testing;
@@ -189,10 +191,15 @@ TEST_CASE("The DSN comes from an option, a file, the environment or .sentryclirc
   CHECK(run_sentry_prof({"upload", "--dsn=" + dsn, golden("v2")}, directory).status() == 0);
   std::ofstream(directory.path() + "/dsn") << dsn << "\n";
   CHECK(run_sentry_prof({"upload", "--dsn-file", "dsn", golden("v2")}, directory).status() == 0);
+  const std::string fifo = directory.file("fifo");
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  std::thread writer([&] { std::ofstream(fifo) << dsn << "\n"; });
+  CHECK(run_sentry_prof({"upload", "--dsn-file", "fifo", golden("v2")}, directory).status() == 0);
+  writer.join();
   std::ofstream(directory.path() + "/.sentryclirc")
       << "[defaults]\ndsn=x\n[auth]\ndsn = " << dsn << "\n";
   CHECK(run_sentry_prof(plain, directory).status() == 0);
-  CHECK(server.requests().size() == 4);
+  CHECK(server.requests().size() == 5);
 }
 
 TEST_CASE("A DSN in the wrong place is not quoted", "[upload]") {

@@ -18,18 +18,7 @@ namespace {
 
 using test::ScratchDirectory;
 
-Result<std::string> read_all(const std::string& path) {
-  auto file = InputFile::open(path);
-  if (!file) return tl::unexpected(file.error());
-  std::string text;
-  char buffer[1000];
-  for (;;) {
-    const auto count = file->read(buffer);
-    if (!count) return tl::unexpected(count.error());
-    if (*count == 0) return text;
-    text.append(buffer, *count);
-  }
-}
+Result<std::string> read_all(const std::string& path) { return read_input(path, 1'000'000); }
 
 void make_fifo(const std::string& path) { REQUIRE(::mkfifo(path.c_str(), 0600) == 0); }
 
@@ -41,6 +30,16 @@ TEST_CASE("InputFile: a regular file knows its size and is read to its end") {
   test::write_text(scratch / "file", text);
   CHECK(InputFile::open(scratch / "file")->size_bytes() == 12345u);
   CHECK(read_all(scratch / "file") == text);
+}
+
+TEST_CASE("read_input: a file of as many bytes as are allowed is read, one more is refused") {
+  const ScratchDirectory scratch;
+  test::write_text(scratch / "file", std::string(20'000, 'x'));
+  CHECK(read_input(scratch / "file", 20'000)->size() == 20'000);
+  const auto refused = read_input(scratch / "file", 19'999);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::LimitExceeded);
+  CHECK(refused.error().message == scratch / "file" + ": larger than 19999 bytes");
 }
 
 TEST_CASE("InputFile: what grows after the opening is read as well") {

@@ -83,10 +83,15 @@ void CodeState::save_fp(int64_t bytes) {
 }
 
 void CodeState::restore_fp(int64_t bytes) {
-  const int64_t from_bytes = offset_bytes_ + bytes;
-  if (!sp_is_known_) {
+  if (sp_is_known_) {
+    load_fp(offset_bytes_ + bytes);
+  } else {
     fp_ = {FpValue::Kind::Unknown};
-  } else if (from_bytes == saved_at_bytes_) {
+  }
+}
+
+void CodeState::load_fp(int64_t from_bytes) {
+  if (from_bytes == saved_at_bytes_) {
     fp_ = saved_;
   } else if (base_ == Base::Sp && from_bytes < 0) {
     fp_ = {FpValue::Kind::Unknown};  // put there from another register
@@ -96,6 +101,8 @@ void CodeState::restore_fp(int64_t bytes) {
 }
 
 void CodeState::follow_fp() {
+  const bool is_own_record = fp_.kind == FpValue::Kind::AtSp && base_ == Base::Sp;
+  if (is_own_record) return load_fp(fp_.offset_bytes);
   const bool is_original = fp_.kind == FpValue::Kind::Original;
   fp_ =
       is_original ? FpValue{FpValue::Kind::InMemory, Base::Fp, 0} : FpValue{FpValue::Kind::Unknown};

@@ -58,6 +58,7 @@ class CodeState {
   void pop_fp();
   void save_fp(int64_t bytes);
   void restore_fp(int64_t bytes);
+  void load_fp(int64_t from_bytes);
   void follow_fp();
   void sp_from_fp(int64_t bytes);
   void sp_from_register(const X86Instruction& instruction);

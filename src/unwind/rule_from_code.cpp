@@ -1,5 +1,6 @@
 #include "unwind/rule_from_code.h"
 
+#include "unwind/call_site.h"
 #include "unwind/code_state.h"
 #include "unwind/code_window.h"
 #include "unwind/x86_instruction.h"
@@ -60,6 +61,14 @@ class ReadRuns {
   uint64_t next_begin_ = UINT64_MAX;  // of the runs behind the one that was opened last
 };
 
+bool sets_up_frame_pointer(const X86Instruction& instruction) {
+  return instruction.effect == X86Effect::FpFromSp && instruction.operand == 0;
+}
+
+bool is_call(Bytes code, const X86Instruction& instruction) {
+  return call_before(code.first(instruction.size_bytes)).kind != CallKind::None;
+}
+
 // Straight follows no jump, and ends at a branch; PastBranches goes on behind it.
 enum class Way : uint8_t { Straight, PastBranches, AlongJumps };
 
@@ -82,6 +91,27 @@ class CodeReading {
       if (outcome != Outcome::GoesOn && !take_branch()) return {pc, pc, rule_without_return()};
     }
     return {pc, pc, {}};
+  }
+
+  // To where a function sets its frame pointer up, which begins in the state before the push, or to
+  // a return that needs none.
+  CompactRule run_outside_frame_record(LinkAddress pc) {
+    begin(pc);
+    CompactRule before_push;
+    while (may_read()) {
+      const Bytes code = window_.at(pc_);
+      const auto instruction = decode_x86(code);
+      if (!instruction || is_call(code, *instruction)) return {};
+      if (sets_up_frame_pointer(*instruction)) return before_push;
+      before_push = instruction->effect == X86Effect::PushFp ? state_.rule(0) : CompactRule{};
+      const Outcome outcome = apply(*instruction);
+      if (instruction->effect == X86Effect::Return) {
+        const CompactRule rule = state_.rule(instruction->operand);
+        return rule.fp == CompactFp::Same ? rule : CompactRule{};
+      }
+      if (outcome != Outcome::GoesOn) return {};
+    }
+    return {};
   }
 
   // The first way from `function` to `pc` that is found.
@@ -284,6 +314,15 @@ class CodeReading {
   ReadRuns runs_;
 };
 
+// push %rbp; mov %rsp,%rbp: the latter is at `pc`.
+bool is_behind_push_of_frame_pointer(const CodeSource& code, LinkAddress pc, uint32_t& work) {
+  CodeWindow window(code, work);
+  const auto before = decode_x86(window.at({pc.value - 1}));
+  if (!before || before->effect != X86Effect::PushFp || before->size_bytes != 1) return false;
+  const auto here = decode_x86(window.at(pc));
+  return here && sets_up_frame_pointer(*here);
+}
+
 }  // namespace
 
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
@@ -302,6 +341,14 @@ CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint
 
 CompactRule rule_from_near_return(const CodeSource& code, LinkAddress pc, uint32_t& work) {
   return CodeReading(code, Way::PastBranches, kMaxEpilogueInstructions, work).run(pc, {}).rule;
+}
+
+CompactRule rule_outside_frame_record(const CodeSource& code, LinkAddress pc, uint32_t& work) {
+  if (is_behind_push_of_frame_pointer(code, pc, work)) {
+    return rule_from_function(code, {pc.value - 1}, pc, work);
+  }
+  return CodeReading(code, Way::AlongJumps, kMaxInstructionsOutsideRecord, work)
+      .run_outside_frame_record(pc);
 }
 
 CompactRule rule_from_function(const CodeSource& code, LinkAddress begin, LinkAddress pc,

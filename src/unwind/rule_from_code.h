@@ -35,6 +35,11 @@ CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint
 // a function's end here: it may go by a table.
 CompactRule rule_from_near_return(const CodeSource& code, LinkAddress pc, uint32_t& work);
 
+// Where the frame pointer is its caller's, in code that keeps one: a few instructions before it is
+// set up (push %rbp; mov %rsp,%rbp), between the two, and from where it was restored to the return.
+// NoCfi elsewhere. For a pc that is no return address.
+CompactRule rule_outside_frame_record(const CodeSource& code, LinkAddress pc, uint32_t& work);
+
 // For the code at `pc` in the function that begins at `begin`, by what was put on the stack from
 // there on: CodeFromSp; NoCfi if no way was found, or the stack pointer is not known. For code that
 // does not return, of which reading on tells nothing. It holds if the function was entered at
@@ -52,6 +57,9 @@ inline constexpr unsigned kMaxInstructionsOfFunction = 2048;
 inline constexpr unsigned kMaxInstructionsOfMemory = 1024;
 // An epilogue that restores all registers, and what is done with the result before.
 inline constexpr unsigned kMaxStraightInstructions = 16;
+// V8's functions first look whether they were thrown away (4 instructions), and some are entered
+// by a jump; endbr64. At their ends they compare the number of arguments, branch and return.
+inline constexpr unsigned kMaxInstructionsOutsideRecord = 8;
 // HotSpot's: add to the stack pointer, pop, vzeroupper, compare, branch, return.
 inline constexpr unsigned kMaxEpilogueInstructions = 6;
 

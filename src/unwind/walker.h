@@ -381,6 +381,7 @@ class Walker {
   [[gnu::noinline]] Step step_without_rows();
   [[gnu::noinline]] Step step_without_cfi(CompactRule rule);
   std::optional<Step> step_by_memory_code();
+  std::optional<Step> step_outside_frame_record();
   std::optional<Step> step_from_start_up_code();
   std::optional<uint64_t> word_of_frame_record();
   bool has_frame_record();

@@ -248,6 +248,21 @@ TEST_CASE("a frame record that is followed says where the return address is, too
   CHECK(of_other.at(0) == without_fp(from_sp(1)));
 }
 
+TEST_CASE("a function may follow its own frame record, back to its caller's frame pointer") {
+  Function f{
+      0x55,                    // 0: push %rbp
+      0x48, 0x89, 0xe5,        // 1: mov %rsp,%rbp
+      0x48, 0x83, 0xec, 0x20,  // 4: sub $0x20,%rsp
+      0x48, 0x8b, 0x6d, 0x00,  // 8: mov 0(%rbp),%rbp
+      0x48, 0x83, 0xc4, 0x28,  // 12: add $0x28,%rsp
+      0xff, 0xe1,              // 16: jmp *%rcx
+  };
+  CHECK(f.at(0) == from_sp(1));
+  CHECK(f.at(1) == saving_fp(from_sp(2), -2));
+  CHECK(f.at(8) == saving_fp(from_fp(2), -2));
+  CHECK(f.at(12) == from_sp(6));
+}
+
 TEST_CASE("branches are read on first, and taken where the way on ends") {
   Function f{
       0x85, 0xc0,              // 0: test %eax,%eax

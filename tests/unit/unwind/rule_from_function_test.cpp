@@ -35,6 +35,52 @@ TEST_CASE(
   CHECK(is_none(in_function(f, 100)));
 }
 
+TEST_CASE("before a function has set its frame pointer up, its caller's is in the register") {
+  const Function f{
+      0x5d,                       // 0: pop %rbp
+      0xeb, 0x03,                 // 1: jmp 6
+      0x90, 0x90, 0x90,           // 3
+      0x8b, 0x59, 0xd0,           // 6: mov -0x30(%rcx),%ebx
+      0xa8, 0x01,                 // 9: test $1,%al
+      0x0f, 0x85, 0,    1, 0, 0,  // 11: jne
+      0x55,                       // 17: push %rbp
+      0x48, 0x89, 0xe5,           // 18: mov %rsp,%rbp
+      0x56,                       // 21: push %rsi
+      0x55,                       // 22: push %rbp
+      0xe8, 0,    0,    0, 0,     // 23: call
+      0x55,                       // 28: push %rbp: of the next function
+      0x48, 0x8b, 0xec,           // 29: mov %rsp,%rbp
+  };
+  const auto outside_record = [&](uint64_t offset) {
+    uint32_t work = 0;
+    return rule_outside_frame_record(f.code, {kFunctionBegin + offset}, work);
+  };
+  CHECK(outside_record(0) == saving_fp(from_sp(2), -2));
+  for (const uint64_t offset : {1, 6, 9, 11, 17, 28}) CHECK(outside_record(offset) == from_sp(1));
+  for (const uint64_t offset : {18, 29}) CHECK(outside_record(offset) == from_sp(2));
+  for (const uint64_t offset : {21, 22, 23, 32}) CHECK(is_none(outside_record(offset)));
+}
+
+TEST_CASE("behind where a function has taken its frame down, its caller's is in the register") {
+  const Function f{
+      0x5d,                       // 0: pop %rbp
+      0x48, 0x83, 0xf9, 0x02,     // 1: cmp $2,%rcx
+      0x7f, 0x03,                 // 5: jg 10
+      0xc2, 0x10, 0,              // 7: ret $0x10
+      0xff, 0xe1,                 // 10: jmp *%rcx
+      0xe8, 0,    0,    0,    0,  // 12: call
+      0xc3,                       // 17: ret
+  };
+  const auto outside_record = [&](uint64_t offset) {
+    uint32_t work = 0;
+    return rule_outside_frame_record(f.code, {kFunctionBegin + offset}, work);
+  };
+  CompactRule with_arguments = from_sp(3);
+  with_arguments.return_address_words = -3;
+  for (const uint64_t offset : {1, 5, 7}) CHECK(outside_record(offset) == with_arguments);
+  for (const uint64_t offset : {0, 10, 12}) CHECK(is_none(outside_record(offset)));
+}
+
 TEST_CASE("from a function's beginning a way is looked for along its branches") {
   const Function f{
       0x53,                 // 0: push %rbx

@@ -74,6 +74,14 @@ TEST_CASE("code that jumps goes by a frame pointer that leads to code") {
   CHECK(pcs(w.walk(kWords, kRecordOfOuter)) == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
 }
 
+TEST_CASE("a compiler's function that was just called has its caller, whose the frame pointer is") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x55, 0x48, 0x89, 0xe5, 0x75, 0x00});  // push %rbp; mov; jne
+  const uint64_t record = kStackBegin + 8;
+  const std::vector<uint64_t> called{at(kCallerPc), 0, at(kOuterPc), 0, at(kRootPc)};
+  CHECK(pcs(w.walk(called, record, kTrampoline)) == Pcs{kTrampoline, kCallerPc, kOuterPc, kRootPc});
+}
+
 TEST_CASE("code that jumps is read where the frame pointer leads nowhere") {
   MemoryCodeWorld w;
   w.memory.put(kTrampoline, {0x75, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3});

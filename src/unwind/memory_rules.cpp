@@ -23,8 +23,7 @@ Prologue MemoryRules::prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_i
 
 Prologue MemoryRules::search_prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact,
                                       uint32_t& work) {
-  const uint64_t place = pc ^ (code_->address_space() << 40);
-  const uint64_t key = pc_is_exact ? place | RuleCache::kExactPc : place;
+  const uint64_t key = pc_is_exact ? place_of(pc) | RuleCache::kExactPc : place_of(pc);
   if (!without_prologue_.is_due(key)) return {.kind = Prologue::Kind::NoneNear};
   const Prologue found = find_prologue(*code_, {code_begin.value}, {pc}, pc_is_exact, work);
   if (found.kind == Prologue::Kind::NoneNear) {

@@ -30,6 +30,12 @@ class MemoryRules {
   Prologue prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact, uint32_t& work);
   CompactRule whole(uint64_t pc, uint32_t& work);
 
+  // Of code that a frame pointer leads out of: whether its rule may lead to a caller further in.
+  // Not asked each time for a pc of which note_none_further_in() told lately, as of most that keep
+  // one.
+  bool may_lead_further_in(uint64_t pc) { return none_further_in_.is_due(place_of(pc)); }
+  void note_none_further_in(uint64_t pc) { none_further_in_.add(place_of(pc)); }
+
  private:
   struct Known {
     uint64_t walk = 0;
@@ -45,10 +51,13 @@ class MemoryRules {
   Prologue search_prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact,
                            uint32_t& work);
 
+  uint64_t place_of(uint64_t pc) const { return pc ^ (code_->address_space() << 40); }
+
   const CodeSource* code_;
   uint64_t walk_ = 0;
   // Where there was none a compiler may put a function next.
   VainSearches without_prologue_{15};
+  VainSearches none_further_in_{15};
   std::array<Known, size_t{1} << kIndexBits> known_{};  // each pc has one place
 };
 

@@ -13,6 +13,9 @@ namespace {
 // saved vector state, 11 KiB with AMX. A longer way leads to another stack.
 constexpr uint64_t kSignalFrameReach_bytes = 16u << 10;
 
+// OpenSSL's SHA-512 has 1.3 KiB.
+constexpr uint64_t kAssemblyFrame_bytes = 4096;
+
 // How often one walk may change to another stack over a signal frame. One alternate stack a thread
 // makes one; switches of a coroutine's stack inside a handler are the reason for a few more.
 constexpr unsigned kMaxStackChanges = 8;
@@ -64,11 +67,63 @@ Step Walker::step_over(const Row& row) {
   const RowResult result =
       apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);
   if (!spend(result.work)) return ends(WalkEnd::Unsupported);
-  if (result.outcome == RowOutcome::UnknownRegister && has_frame_record_of(row)) {
-    return step_by_frame_pointer();
-  }
-  if (result.outcome != RowOutcome::Stepped) return ends_with(result);
+  if (result.outcome != RowOutcome::Stepped) return step_by_row_that_failed(row, result);
   return take_registers(result.caller, row.is_signal_frame);
+}
+
+Step Walker::step_by_row_that_failed(const Row& row, const RowResult& result) {
+  if (result.outcome == RowOutcome::UnknownRegister) {
+    if (has_frame_record_of(row)) return step_by_frame_pointer();
+    if (const std::optional<Step> step = step_by_leafs_register(row)) return *step;
+  }
+  if (result.outcome == RowOutcome::BadMemory) {
+    if (const auto step = step_by_copy_of_sp(row, result.failed_address)) return *step;
+  }
+  return ends_with(result);
+}
+
+// OpenSSL's AES-GCM and AES-XTS say that their CFA is in %rax, in which calls may leave anything.
+// What they call is assembly, too, and leaves it alone.
+std::optional<Step> Walker::step_by_leafs_register(const Row& row) {
+  const bool is_called_leaf = first_ == FrameOrigin::Leaf && frames_.count() == 2;
+  const bool may_be_kept = arch_ == Arch::X86_64 && mode_ == Mode::Full && is_called_leaf &&
+                           !cursor_.pc_is_exact && row.cfa_kind == CfaKind::RegisterOffset &&
+                           leaf_.is_known(row.cfa_register);
+  if (!may_be_kept || registers_.is_known(row.cfa_register)) return std::nullopt;
+  registers_.set(row.cfa_register, leaf_.get(row.cfa_register));
+  return step_by_likely_row(row);
+}
+
+// OpenSSL's SHA-512 for AVX2 has the stack pointer of its beginning, which leads to its return
+// address, in the red zone, which is not copied, and in its frame, too.
+std::optional<Step> Walker::step_by_copy_of_sp(const Row& row, RuntimeAddress failed) {
+  const bool may_have = arch_ == Arch::X86_64 && cursor_.is_leaf &&
+                        row.cfa_kind == CfaKind::Expression &&
+                        is_in_red_zone(failed.value, cursor_.sp);
+  if (!may_have || !spend(kAssemblyFrame_bytes / 8)) return std::nullopt;
+  Row by_copy = row;
+  by_copy.cfa_kind = CfaKind::RegisterOffset;
+  by_copy.cfa_register = static_cast<uint16_t>(names_.stack_pointer);
+  const uint64_t end = cursor_.sp + kAssemblyFrame_bytes;
+  for (uint64_t place = cursor_.sp; place < end; place += 8) {
+    uint64_t slot = 0;
+    if (!stack_.read_u64({place}, slot)) break;
+    if (slot <= place || slot >= end || slot % 8 != 0) continue;
+    by_copy.cfa_offset = static_cast<int64_t>(slot + 8 - cursor_.sp);
+    if (const std::optional<Step> step = step_by_likely_row(by_copy)) return step;
+  }
+  return std::nullopt;
+}
+
+std::optional<Step> Walker::step_by_likely_row(const Row& row) {
+  const RowResult result =
+      apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);
+  const bool is_believed = spend(result.work) && result.outcome == RowOutcome::Stepped &&
+                           addresses_.is_behind_call(result.caller.get(names_.program_counter));
+  if (!is_believed) return std::nullopt;
+  const Step step = take_registers(result.caller, row.is_signal_frame);
+  cursor_.origin = FrameOrigin::Code;
+  return step;
 }
 
 // Whether the frame pointer is this function's own, where the CFA needs a register that no walk

@@ -62,11 +62,32 @@ std::optional<Step> Walker::step_by_memory_code() {
   }
   if (const std::optional<Step> step = step_by_prologue()) return step;
   if (const std::optional<Step> step = step_outside_frame_record()) return step;
-  if (frame_pointer_leads_on()) return std::nullopt;
+  if (frame_pointer_leads_on()) return step_further_in();
   work = 0;
   const CompactRule rule = memory_rules_.whole(cursor_.pc, work);
   if (!spend(work)) return ends(WalkEnd::Unsupported);
   return step_by_code(rule);
+}
+
+// Where the code ends below the frame record, that is of a function further out: Mono's compiler
+// keeps a frame pointer only where it needs one, Ruby's none, and both are called from code that
+// does. (HotSpot's is known otherwise, and its interpreter's way on is not in its code.)
+std::optional<Step> Walker::step_further_in() {
+  if (modules_.has_hotspot() || !memory_rules_.may_lead_further_in(cursor_.pc)) return std::nullopt;
+  if (work_left_ <= kMaxWork / 2) {
+    trail_.breaks();  // another walk may find it
+    return std::nullopt;
+  }
+  uint32_t work = 0;
+  const CompactRule rule = memory_rules_.whole(cursor_.pc, work);
+  if (!spend(work)) return ends(WalkEnd::Unsupported);
+  const bool ends_below =
+      rule.kind == CompactKind::CodeFromSp && cursor_.sp + as_bytes(rule.cfa_words) <= cursor_.fp;
+  if (ends_below) {
+    if (const std::optional<Step> step = step_by_code(rule)) return step;
+  }
+  memory_rules_.note_none_further_in(cursor_.pc);
+  return std::nullopt;
 }
 
 // A leaf that was just called, or is about to return: the frame pointer leads past its caller.

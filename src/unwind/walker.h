@@ -369,6 +369,10 @@ class Walker {
   [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc);
   Step step_without_row(RowStatus status, LinkAddress pc, Row& row);
   Step step_over(const Row& row);
+  Step step_by_row_that_failed(const Row& row, const RowResult& result);
+  std::optional<Step> step_by_leafs_register(const Row& row);
+  std::optional<Step> step_by_copy_of_sp(const Row& row, RuntimeAddress failed);
+  std::optional<Step> step_by_likely_row(const Row& row);
   bool has_frame_record_of(const Row& row);
   void put_cursor_into_registers();
   Step ends_with(const RowResult& result);
@@ -386,6 +390,7 @@ class Walker {
   std::optional<uint64_t> word_of_frame_record();
   bool has_frame_record();
   bool frame_pointer_leads_on();
+  std::optional<Step> step_further_in();
   std::optional<Step> step_by_code(CompactRule rule);
   std::optional<Step> step_from_register(CompactRule rule);
   bool goes_on_by_code_of_leaf();

@@ -229,6 +229,7 @@ class Effects {
       return sp_from_register(*base, code_.displacement);
     }
     if (code_.reg == kFp && base == kSp) return with(X86Effect::FpFromSp, code_.displacement);
+    if (code_.reg == kFp && base == kFp && code_.displacement == 0) return {};  // Mono's padding
     return write_to(code_.reg);
   }
 

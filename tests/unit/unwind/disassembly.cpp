@@ -196,6 +196,7 @@ X86Instruction effect_of_lea(const Parts& parts) {
   if (to == "%rsp" && from_sp) return with(X86Effect::AddToSp, *from_sp);
   if (to == "%rsp" && from_fp) return with(X86Effect::SpFromFp, *from_fp);
   if (to == "%rbp" && from_sp) return with(X86Effect::FpFromSp, *from_sp);
+  if (to == "%rbp" && from_fp == 0) return {};
   const size_t base = from.find("(%r");
   if (to == "%rsp" && base != from.npos && from.ends_with(')')) {
     const auto displacement = parse_displacement(from.substr(0, base));

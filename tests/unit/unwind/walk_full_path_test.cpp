@@ -120,6 +120,54 @@ TEST_CASE("a register that calls may overwrite is unknown in the caller unless a
   CHECK(pcs(kept) == Pcs{0x1110, 0x3050, 0x4050});
 }
 
+TEST_CASE("what assembly calls may leave it a register for its CFA, if that leads behind a call") {
+  const bool is_behind_call = GENERATE(false, true);
+  World w;
+  w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 8));
+  w.cfi.add(0x3000, 0x3100, row_with_cfa(kRax, 8));  // OpenSSL's AES-GCM
+  w.cfi.add(0x4000, 0x4100, root_row());
+  w.cfi.add(0x5000, 0x5100, row_with_cfa(kRsp, 8));
+  if (is_behind_call) w.code.put(0x4050 - 7, {0x90, 0x90, 0xe8, 0, 0, 0, 0});
+  Registers registers = registers_at(at(0x1010), 0x7000, 0);
+  registers.set(kRax, 0x7010);
+  const Walk walk = w.walk(registers, FakeStack(0x7000, {at(0x3050), 0, at(0x4050)}));
+  if (!is_behind_call) {
+    CHECK(end_of(walk) == "unknown_register");
+    return;
+  }
+  CHECK(pcs(walk) == Pcs{0x1010, 0x3050, 0x4050});
+  CHECK(end_of(walk) == "root");
+  CHECK(walk.frames[2].origin == FrameOrigin::Code);
+  // Further out anything may have been done with it.
+  registers.set(kRip, at(0x5010));
+  registers.set(kRax, 0x7018);
+  const FakeStack deeper(0x7000, {at(0x1050), at(0x3050), 0, at(0x4050)});
+  CHECK(pcs(w.walk(registers, deeper)) == Pcs{0x5010, 0x1050, 0x3050});
+}
+
+TEST_CASE("a CFA in the red zone of a leaf has a copy in its frame that leads behind a call") {
+  const bool is_behind_call = GENERATE(false, true);
+  World w;
+  const Expression word_below_sp{0x77, 0x78, 0x06, 0x23, 0x08};  // breg7 -8; deref; plus 8
+  Row row = row_with_cfa(kRsp, 8);
+  row.cfa_kind = CfaKind::Expression;
+  row.cfa_expression = word_below_sp;
+  row.rules[kRbp] = {.kind = RuleKind::AtCfaOffset, .offset = -16};
+  w.cfi.add(0x1000, 0x1100, row);
+  w.cfi.add(0x3000, 0x3100, row_with_cfa(kRbp, 16));
+  w.cfi.add(0x4000, 0x4100, root_row());
+  if (is_behind_call) w.code.put(0x3050 - 7, {0x90, 0x90, 0xe8, 0, 0, 0, 0});
+  const std::vector<uint64_t> words{
+      7, 0x7000, /*data*/ 0x7020, /*copy*/ 0x7030, 5, /*rbp*/ 0x7040, at(0x3050), 0, 0, at(0x4050)};
+  const Walk walk = w.walk(registers_at(at(0x1010), 0x7000, 0), FakeStack(0x7000, words));
+  if (!is_behind_call) {
+    CHECK(end_of(walk) == "bad_memory");
+    return;
+  }
+  CHECK(pcs(walk) == Pcs{0x1010, 0x3050, 0x4050});
+  CHECK(walk.frames[1].origin == FrameOrigin::Code);
+}
+
 TEST_CASE("a leaf may have its return address in a register, popped from the stack (vfork)") {
   World w;
   Row vfork = row_with_cfa(kRsp, 0);  // as glibc describes it between pop %rdi and push %rdi

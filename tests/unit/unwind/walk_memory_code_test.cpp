@@ -68,10 +68,29 @@ TEST_CASE("a trampoline is left by its code where it was interrupted itself") {
   CHECK(pcs(walk) == Pcs{kTrampoline, kCallerPc, kOuterPc, kRootPc});
 }
 
-TEST_CASE("code that jumps goes by a frame pointer that leads to code") {
+TEST_CASE("code that jumps is left by what it says where the frame record is further out") {
   MemoryCodeWorld w;
   w.memory.put(kTrampoline, {0x75, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3});  // jne; add $8, %rsp; ret
+  CHECK(pcs(w.walk(kWords, kRecordOfOuter)) == kThroughTrampoline);
+}
+
+TEST_CASE(
+    "code that jumps goes by a frame pointer that leads to code, if it leads nowhere itself") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x75, 0x00, 0x48, 0x83, 0xc4, 0x00, 0xc3});  // jne; add $0, %rsp; ret
   CHECK(pcs(w.walk(kWords, kRecordOfOuter)) == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
+}
+
+TEST_CASE("code that keeps a frame pointer is not read each time for a caller further in") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x75, 0x00, 0xc9, 0xc3});  // jne; leave; ret
+  const auto reads_of_walk = [&] {
+    const int before = w.memory.reads();
+    CHECK(pcs(w.walk(kWords, kRecordOfOuter)) == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
+    return w.memory.reads() - before;
+  };
+  const int first = reads_of_walk();
+  CHECK(reads_of_walk() < first);
 }
 
 TEST_CASE("a compiler's function that was just called has its caller, whose the frame pointer is") {
@@ -91,7 +110,9 @@ TEST_CASE("code that jumps is read where the frame pointer leads nowhere") {
 TEST_CASE("a frame pointer that leads beyond the copy is believed before code that jumps") {
   MemoryCodeWorld w;
   w.memory.put(kTrampoline, {0x75, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3});
-  const Walk walk = w.walk(kWords, kStackBegin + 8 * kWords.size());
+  std::vector<uint64_t> words = kWords;
+  words[3] = 0;  // the code's caller
+  const Walk walk = w.walk(words, kStackBegin + 8 * kWords.size());
   CHECK(pcs(walk) == Pcs{kCalleePc, kTrampoline});
   CHECK(end_of(walk) == "stack_truncated");
 }

@@ -83,6 +83,8 @@ TEST_CASE("stack pointer and frame pointer from each other") {
   check_effect({0x48, 0x8b, 0xec}, X86Effect::FpFromSp);                    // the other way
   check_effect({0x48, 0x8d, 0x2c, 0x24}, X86Effect::FpFromSp, 0);           // lea (%rsp),%rbp
   check_effect({0x48, 0x8d, 0x6c, 0x24, 0x10}, X86Effect::FpFromSp, 0x10);  // lea 0x10(%rsp),%rbp
+  check_has_no_effect({0x48, 0x8d, 0x6d, 0x00});                            // lea 0(%rbp),%rbp
+  check_effect({0x48, 0x8d, 0x6d, 0x08}, X86Effect::OverwritesFp);          // lea 8(%rbp),%rbp
   check_effect({0x48, 0x8d, 0xac, 0x24, 0x80, 0, 0, 0}, X86Effect::FpFromSp, 0x80);
   check_effect({0xc9}, X86Effect::Leave);
   check_effect({0xc8, 0x10, 0x00, 0x00}, X86Effect::Stops);  // enter $16,$0

@@ -12,12 +12,14 @@
 //     C++: to find a parameter pack the printer walks all that a pack expansion refers to,
 //     substitutions within substitutions. Refused with a pack expansion and more than 32 of these
 //     (of 982,001 names of Debian's and npm's programs 2,116, the half of them for an identifier
-//     that looks like a pack expansion: "inspector").
+//     that looks like a pack expansion: "inspector"). Template parameters within nested names do
+//     the same: refused with more than 16 (of 397,991 names none has more than 5).
 //     C++: the parser reads a conversion operator's template arguments twice, so 2^n times where
 //     they nest. Refused with more than 8 (none).
 //     Rust: a binder of n lifetimes is printed one by one, also where the printer is told to be
-//     silent. Refused where n has three digits of base 62 (of 338,056 names 10, whose identifiers
-//     look like that).
+//     silent, and again for each back reference that leads there. Refused where n has three digits
+//     of base 62 (of 338,056 names 10, whose identifiers look like that), or all binders of a name
+//     have more than 1,000.
 //     D has no callback; its nested function types are read twice, its back references anew
 //     wherever they stand. Refused where these make too much (of 20,452 names a tenth).
 //   A name takes up to some tenths of a second then; SymbolBudget bounds all of them together.
@@ -45,7 +47,9 @@ constexpr size_t kMaxMangled_bytes = 4096;
 // What is shown of it is less (symbol_names.cpp), but its end, too.
 constexpr size_t kMaxDemangled_bytes = 16 * 1024;
 constexpr int kMaxSubstitutions = 32;
+constexpr int kMaxTemplateParameters = 16;
 constexpr int kMaxConversions = 8;
+constexpr unsigned kMaxLifetimes = 1000;
 constexpr int kMaxLeaks = 1000;
 constexpr size_t kMaxMangledD_bytes = 512;
 constexpr uint64_t kMaxReadingsD = 4096;  // of 512 bytes each: 0.2 s
@@ -106,6 +110,16 @@ int substitution_count(std::string_view symbol) {
   return count;
 }
 
+// <template-param> ::= T <number> _ | T_
+int template_parameter_count(std::string_view symbol) {
+  int count = 0;
+  for (size_t at = symbol.find('T'); at != std::string_view::npos; at = symbol.find('T', at + 1)) {
+    const char next = at + 1 < symbol.size() ? symbol[at + 1] : '\0';
+    if (next == '_' || is_digit(next)) ++count;
+  }
+  return count;
+}
+
 // Pack expansions of types and expressions, sizeof...() and fold expressions. Identifiers may look
 // like them, which does little harm.
 bool may_expand_packs(std::string_view symbol) {
@@ -126,10 +140,11 @@ int conversion_count(std::string_view symbol) {
 }
 
 std::optional<std::string> demangled_itanium(const std::string& symbol) {
-  if (conversion_count(symbol) > kMaxConversions ||
-      (may_expand_packs(symbol) && substitution_count(symbol) > kMaxSubstitutions)) {
-    return std::nullopt;
-  }
+  const bool is_dear =
+      conversion_count(symbol) > kMaxConversions ||
+      (may_expand_packs(symbol) && (substitution_count(symbol) > kMaxSubstitutions ||
+                                    template_parameter_count(symbol) > kMaxTemplateParameters));
+  if (is_dear) return std::nullopt;
   return BoundedOutput().run([&](demangle_callbackref append, void* output) {
     return cplus_demangle_v3_callback(symbol.c_str(), kOptions, append, output);
   });
@@ -143,16 +158,34 @@ bool may_be_crate_hash(std::string_view symbol, size_t at) {
   return symbol.substr(begin, at - begin).find("Cs") != symbol.npos;
 }
 
+// <base-62 number> ::= {<0-9a-zA-Z>} _: the digits' value and one more, none are zero. A binder has
+// one more lifetime than its number.
+unsigned lifetimes_of_binder(std::string_view digits) {
+  if (digits.empty()) return 1;
+  unsigned value = 0;
+  for (const char c : digits) {
+    const int digit = is_digit(c) ? c - '0' : c >= 'a' ? c - 'a' + 10 : c - 'A' + 36;
+    value = value * 62 + static_cast<unsigned>(digit);
+  }
+  return value + 2;
+}
+
 // <binder> ::= G <base-62 number> _, behind the F of a function type or the D of dyn. Back
 // references lead anywhere, so what looks like a large one is refused wherever it stands, but in
 // the hash of a crate, which is not shown: there it is made to look like none.
 bool defuse_large_binders(std::string& symbol) {
+  unsigned lifetimes = 0;
   for (size_t at = symbol.find('G'); at != symbol.npos; at = symbol.find('G', at + 1)) {
     if (at == 0 || (symbol[at - 1] != 'F' && symbol[at - 1] != 'D')) continue;
     size_t end = at + 1;
     while (end < symbol.size() && is_alphanumeric(symbol[end])) ++end;
-    const bool is_large = end < symbol.size() && symbol[end] == '_' && end - at > 3;
-    if (!is_large) continue;
+    if (end == symbol.size() || symbol[end] != '_') continue;
+    const size_t digits = end - at - 1;
+    if (digits <= 2) {
+      lifetimes += lifetimes_of_binder(std::string_view(symbol).substr(at + 1, digits));
+      if (lifetimes > kMaxLifetimes) return false;
+      continue;
+    }
     if (!may_be_crate_hash(symbol, at)) return false;
     symbol[at] = '0';  // smaller: no overflow
   }

@@ -93,10 +93,32 @@ TEST_CASE("demangled refuses Rust names that are told to be silent about billion
         "_RNvMIC1aDGzzzzz_EL_Eu1f", "_RINvC1a11MFGzzzzz_uB6_E"}) {
     CHECK(demangled(name) == name);
   }
+  // Small ones, many of them, in a path that is not shown.
+  std::string many = "_RINvC1a1fMIC1a";
+  for (int i = 0; i < 40; ++i) many += "FGZZ_Eu";
+  CHECK(demangled(many + "EuE") == many + "EuE");
   CHECK(demangled("_RINvC1a1fFG_EuE") == "a::f::<for<'a> fn()>");
   CHECK(demangled("_RINvC1a1fFG0_EuE") == "a::f::<for<'a, 'b> fn()>");
   // The hash of a crate.
   CHECK(demangled("_RNvCs1xDGV85I1S7_12rustc_traits3bar") == "rustc_traits::bar");
+}
+
+namespace {
+
+// Each level expands two packs of the one outside.
+std::string nested_packs(int levels) {
+  std::string name = "_Z1fIJJEEEvDTL";
+  for (int i = 0; i < levels; ++i) name += "_Z1fIJJDpT_DpT_EEEvDTL";
+  name += "_Z1fIJJDpT_DpT_EEEvDpT_";
+  for (int i = 0; i < levels; ++i) name += "EE";
+  return name + "EE";
+}
+
+}  // namespace
+
+TEST_CASE("demangled refuses C++ names whose packs expand those of the names around") {
+  CHECK(demangled(nested_packs(36)) == nested_packs(36));
+  CHECK(demangled("_Z1fIJidEEvDpT_") == "f<int, double>(int, double)");
 }
 
 namespace {

@@ -25,7 +25,8 @@ T value_or_throw(Result<T> result) {
 
 unwind::StackSnapshot StoredSample::stack_snapshot() const {
   const unsigned sp = unwind::arch_registers(recorder::native_arch()).stack_pointer;
-  return {{registers.get(sp)}, stack, stack_is_cut};
+  using Behind = unwind::StackSnapshot::Behind;
+  return {{registers.get(sp)}, stack, stack_is_cut ? Behind::More : Behind::Nothing};
 }
 
 // Keeps the samples of a log, and each state of the maps that one was taken in.

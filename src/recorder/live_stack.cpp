@@ -86,7 +86,8 @@ bool LiveStack::is_served_by(const StackReading& reading) const {
 // Of a shallower stack than the one that was read first the words are among the pieces. They were
 // read before what lies outside of them, and have to be the same behind it, too.
 bool LiveStack::are_in_place(std::span<const unwind::SeenWord> words) {
-  const unwind::StackSnapshot pieces({}, {}, true, reading_->pieces());
+  const unwind::StackSnapshot pieces({}, {}, unwind::StackSnapshot::Behind::Unknown,
+                                     reading_->pieces());
   bool are_behind = true;
   for (const unwind::SeenWord& word : words) {
     const bool is_behind = reading_->has_behind({word.address});

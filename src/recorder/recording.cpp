@@ -12,6 +12,8 @@
 
 namespace sentry_prof::recorder {
 
+using Behind = unwind::StackSnapshot::Behind;
+
 namespace {
 
 // Estimating a chunk's size is cheap but not free; a sample adds at most some 20 KiB.
@@ -175,7 +177,8 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
                                       const unwind::ModuleMap& modules) {
   const uint64_t begin_ns = os::monotonic_ns();
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
-  const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack);
+  const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack,
+                                    sample.stack_is_cut ? Behind::More : Behind::Unknown);
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   code_in_memory_.begin_sample(sample.pid, modules, time_ns);
   SampleWalk result{unwinder_.walk(registers, stack, modules, &memory)};
@@ -342,6 +345,7 @@ void Recording::forget_code(uint32_t pid) {
 void Recording::forget_process(uint32_t pid) {
   forget_code(pid);
   execs_.erase(pid);
+  gone_before_.erase(pid);
   regions_.on_process_end(pid);
 }
 
@@ -412,6 +416,7 @@ void Recording::end_gone_processes(uint64_t time_ns) {
       continue;
     }
     threads_.end_others(pid, std::nullopt, time_ns);
+    namer_.on_end(pid);
     processes_.on_process_gone(pid);
     forget_process(pid);
   }

@@ -4,6 +4,8 @@
 
 namespace sentry_prof::recorder {
 
+using Behind = unwind::StackSnapshot::Behind;
+
 using unwind::Walk;
 using unwind::WalkEnd;
 using unwind::WalkMemory;
@@ -48,8 +50,9 @@ Walk StackCompletion::read_on(const CutStack& cut, WalkMemory& before, size_t co
   Walk walk = cut.walk;
   while (walk.end == WalkEnd::StackTruncated && live_.grow(walk.missing)) {
     const uint64_t remembered = unwinder_.stats().remembered_frames;
-    walk = unwinder_.walk_live(cut.registers, {cut.begin, cut.copy, true, live_.pieces()},
-                               cut.modules, before, copied_frames);
+    walk =
+        unwinder_.walk_live(cut.registers, {cut.begin, cut.copy, Behind::Unknown, live_.pieces()},
+                            cut.modules, before, copied_frames);
     live_.charge_walk(walk.frames_walked() - (unwinder_.stats().remembered_frames - remembered));
   }
   return walk;
@@ -67,8 +70,9 @@ void StackCompletion::take_look(const CutStack& cut, WalkMemory& look, size_t li
 CompletedStack StackCompletion::nothing_more(const CutStack& cut, WalkMemory& memory,
                                              bool may_join) {
   const bool has_more = !cut.copy_is_short || live_.goes_on();
+  const Behind behind = has_more ? Behind::More : Behind::Nothing;
   CompletedStack result{
-      unwinder_.walk(cut.registers, {cut.begin, cut.copy, has_more}, cut.modules, &memory)};
+      unwinder_.walk(cut.registers, {cut.begin, cut.copy, behind}, cut.modules, &memory)};
   if (!may_join) return result;
   const auto outside =
       memory.beyond(result.walk.steps, unwind::kMaxFrames, unwind::kFramesInCommonOnBothSides);

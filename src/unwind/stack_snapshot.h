@@ -12,11 +12,17 @@
 namespace sentry_prof::unwind {
 
 // `bytes` holds the target's memory from `begin` (the stack pointer at the interrupt) upward. The
-// bytes stay where the caller has them, normally in the kernel's ring; nothing is copied. `is_cut`:
-// the stack may go on behind them; else its memory ends there.
+// bytes stay where the caller has them, normally in the kernel's ring; nothing is copied. `behind`:
+// what is known of the stack behind them.
 // `live`: what was read later of the stack behind `bytes`, with gaps, upward.
 class StackSnapshot {
  public:
+  enum class Behind : uint8_t {
+    Nothing,  // its memory ends there
+    Unknown,  // fewer bytes than were asked for: mostly nothing, else a page that was not there
+    More,     // as many as were asked for
+  };
+
   struct Piece {
     RuntimeAddress begin;
     Bytes bytes;
@@ -27,14 +33,15 @@ class StackSnapshot {
     }
   };
 
-  StackSnapshot(RuntimeAddress begin, Bytes bytes, bool is_cut = true,
+  StackSnapshot(RuntimeAddress begin, Bytes bytes, Behind behind = Behind::Unknown,
                 std::span<const Piece> live = {})
-      : begin_(begin.value), bytes_(bytes), live_(live), is_cut_(is_cut) {}
+      : begin_(begin.value), bytes_(bytes), live_(live), behind_(behind) {}
 
   RuntimeAddress begin() const { return {begin_}; }
   // Behind the last byte that may be read.
   uint64_t end() const { return live_.empty() ? begin_ + bytes_.size() : live_.back().end(); }
-  bool is_cut() const { return is_cut_; }
+  bool may_go_on() const { return behind_ != Behind::Nothing; }
+  bool goes_on() const { return behind_ == Behind::More; }
 
   // Reads a little-endian word. False if any byte of it lies outside the snapshot.
   [[nodiscard]] bool read_u64(RuntimeAddress address, uint64_t& value) const {
@@ -90,7 +97,7 @@ class StackSnapshot {
   uint64_t begin_;
   Bytes bytes_;
   std::span<const Piece> live_;
-  bool is_cut_;
+  Behind behind_;
 };
 
 }  // namespace sentry_prof::unwind

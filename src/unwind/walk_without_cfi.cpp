@@ -154,7 +154,7 @@ bool Walker::frame_pointer_leads_on() {
     trail_.breaks();  // another word there would have led on
     return false;
   }
-  return cursor_.fp_is_known && stack_.is_cut() && !has_left_snapshot_ &&
+  return cursor_.fp_is_known && stack_.may_go_on() && !has_left_snapshot_ &&
          stack_.is_beyond_end({cursor_.fp + 8}) &&
          cursor_.fp - cursor_.sp <= kFramePointerReach_bytes;
 }
@@ -313,8 +313,10 @@ std::optional<Step> Walker::step_by_mark_of_first() {
   if (has_left_snapshot_) return ends_outside({cursor_.sp});  // nothing of that stack is there
   trail_.breaks();  // rests on more words than a step remembers
   const CallsAbove calls = addresses_.calls_between(stack_, cursor_.sp, UINT64_MAX);
-  if (calls.count == 0) return ends(WalkEnd::Root);
-  if (calls.count > 1 || calls.kind != CallKind::Indirect) return std::nullopt;
+  // What lies above the copy may have others.
+  if (calls.count == 0)
+    return stack_.goes_on() ? ends_outside({stack_.end()}) : ends(WalkEnd::Root);
+  if (calls.count > 1 || calls.kind != CallKind::Indirect || stack_.goes_on()) return std::nullopt;
   const Step step =
       step_by_likely(calls.return_address, calls.slot + sizeof(uint64_t), FrameOrigin::Code);
   // x86-64 pushes the return address last of all, aarch64 has it anywhere in the frame.

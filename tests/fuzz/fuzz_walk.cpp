@@ -159,8 +159,9 @@ void check_live(Unwinder& unwinder, const Registers& registers, const ModuleMap&
   WalkMemory memory;
   const Walk cut = unwinder.walk(registers, {{kStackBegin}, copy}, modules, &memory);
   const size_t copied_frames = cut.frames_walked();
-  const Walk live = unwinder.walk_live(registers, {{kStackBegin}, copy, true, {&piece, 1}}, modules,
-                                       memory, copied_frames);
+  const Walk live =
+      unwinder.walk_live(registers, {{kStackBegin}, copy, StackSnapshot::Behind::More, {&piece, 1}},
+                         modules, memory, copied_frames);
   check(live, modules);
   if (live.is_complete()) {
     unwinder.ends_as(memory, live.frames_walked() - std::min(live.frames_walked(), copied_frames));

@@ -43,9 +43,10 @@ class Printer final : public sampling::EventSink {
     const unwind::ModuleMap& modules = processes_.process(sample.pid).modules;
     const auto registers = recorder::to_registers(sample.registers, dwarf_numbers_);
     const unsigned sp = unwind::arch_registers(recorder::native_arch()).stack_pointer;
-    const unwind::Walk walk =
-        unwinder_.walk(registers, {{registers.get(sp)}, sample.stack, sample.stack_is_cut}, modules,
-                       &memories_.of(sample.pid, sample.tid));
+    using Behind = unwind::StackSnapshot::Behind;
+    const Behind behind = sample.stack_is_cut ? Behind::More : Behind::Nothing;
+    const unwind::Walk walk = unwinder_.walk(registers, {{registers.get(sp)}, sample.stack, behind},
+                                             modules, &memories_.of(sample.pid, sample.tid));
     fmt::print("S {} {} {}\n", sample.tid, time_ns, unwind::name_of(walk.end));
     for (const unwind::WalkedFrame& frame : walk.frames) print_frame(frame, modules);
   }

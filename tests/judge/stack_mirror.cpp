@@ -63,8 +63,8 @@ uint64_t StackMirror::word_at(uint64_t address) const {
 }
 
 unwind::StackSnapshot StackMirror::snapshot(uint64_t sp) const {
-  if (!holds(sp)) return {{sp}, {}, false};
-  return {{sp}, Bytes(at(sp), high_ - sp), false};
+  if (!holds(sp)) return {{sp}, {}, unwind::StackSnapshot::Behind::Nothing};
+  return {{sp}, Bytes(at(sp), high_ - sp), unwind::StackSnapshot::Behind::Nothing};
 }
 
 }  // namespace sentry_prof::judge

@@ -181,7 +181,7 @@ TEST_CASE("a frame deeper than the copy is cut, not guessed") {
   World w;
   w.code.put(kLeaf, {0x48, 0x81, 0xc4, 0, 1, 0, 0, 0xc3});  // add $0x100,%rsp; ret
   const std::vector<uint64_t> words(16, 0);
-  const StackSnapshot stack({0x7000}, std::as_bytes(std::span(words)), true);
+  const StackSnapshot stack({0x7000}, std::as_bytes(std::span(words)), StackSnapshot::Behind::More);
   CHECK(end_of(w.unwinder.walk(registers_at(at(kLeaf), 0x7000, 0), stack, w.modules)) ==
         "stack_truncated");
 }

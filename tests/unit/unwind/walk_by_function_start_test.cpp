@@ -175,6 +175,18 @@ TEST_CASE("the only call above a frame pointer of 0 is the caller's, if it was b
   CHECK(pcs(walk) == Pcs{kLeafOfNoReturn, kInFunction, kInFirst});
 }
 
+TEST_CASE("a frame pointer of 0 is no root below what was not copied") {
+  NoReturn w;
+  const std::vector<uint64_t> words = stack_of(std::vector<uint64_t>(600, 0));
+  const auto end_with = [&](StackSnapshot::Behind behind) {
+    return end_of(w.unwinder.walk(registers_at(at(kLeafOfNoReturn), 0x7000, 0),
+                                  StackSnapshot({0x7000}, std::as_bytes(std::span(words)), behind),
+                                  w.modules));
+  };
+  CHECK(end_with(StackSnapshot::Behind::Unknown) == "root");
+  CHECK(end_with(StackSnapshot::Behind::More) == "stack_truncated");
+}
+
 TEST_CASE("a frame pointer of 0 is no root below an address of code that cannot be read") {
   NoReturn w;
   w.modules.insert({{0x7f0000001000}, {0x7f0000002000}, {0x7f0000000000}, 7, nullptr});

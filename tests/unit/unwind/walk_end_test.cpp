@@ -36,7 +36,7 @@ TEST_CASE("a word behind the end of the stack's memory, all of which was copied:
   World w;
   w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 24));
   const std::array<std::byte, 16> bytes{};
-  const StackSnapshot whole({0x7000}, bytes, false);
+  const StackSnapshot whole({0x7000}, bytes, StackSnapshot::Behind::Nothing);
   CHECK(end_of(w.unwinder.walk(registers_at(at(0x1010), 0x7000, 0), whole, w.modules)) ==
         "bad_memory");
   CHECK(end_of(w.unwinder.walk(registers_at(at(0x10010), 0x7000, 0x7100), whole, w.modules)) ==

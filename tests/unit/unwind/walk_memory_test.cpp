@@ -179,8 +179,8 @@ struct CutWorld : RememberingWorld {
     const StackSnapshot::Piece now{{0x7000 + copied.size()},
                                    std::as_bytes(std::span(live)).subspan(copied.size())};
     return unwinder.walk_live(registers_at(at(0x1020), 0x7000, 0),
-                              {{0x7000}, copied, true, std::span(&now, 1)}, modules, memory,
-                              walk_copy().frames_walked());
+                              {{0x7000}, copied, StackSnapshot::Behind::More, std::span(&now, 1)},
+                              modules, memory, walk_copy().frames_walked());
   }
   Walk walk_copy() { return walk_from(0x1020, cut); }
   // The place of a word whose frame is the `frames`th from the end of the copy.

@@ -74,7 +74,7 @@ Result<Found> find(const std::string& dsn, const std::string& dsn_file) {
   if (!dsn.empty()) return Found{dsn, "--dsn"};
   if (!dsn_file.empty()) {
     const auto text = os::read_input(dsn_file, kMaxFile_bytes);
-    if (!text) return fail(text.error().code, "--dsn-file: " + text.error().message);
+    if (!text) return fail(ErrorCode::InvalidArgument, "--dsn-file: " + text.error().message);
     return Found{std::string(trimmed(*text)), "--dsn-file " + dsn_file};
   }
   if (std::string value = environment_variable("SENTRY_DSN"); !value.empty()) {

@@ -40,18 +40,6 @@ namespace sentry_prof::cli {
 
 namespace {
 
-// The executable of a running process; empty where the link may not be read.
-std::string executable_of(int pid) {
-  std::string path(4096, '\0');
-  const ssize_t length =
-      ::readlink((target::directory_of(static_cast<uint32_t>(pid)) + "/exe").c_str(), path.data(),
-                 path.size());
-  path.resize(length < 0 ? 0 : static_cast<size_t>(length));
-  constexpr std::string_view kDeleted = " (deleted)";
-  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
-  return path;
-}
-
 // What people know the process by: its comm, and the executable's name only where comm is that name
 // cut off (the kernel keeps 15 bytes), since a file may have several names.
 std::string name_of_process(int pid, const std::string& executable) {
@@ -140,11 +128,11 @@ std::vector<int> those_that_live(const std::vector<int>& pids) {
 
 int record_attached(const RecordOptions& options, const SharedFiles& files,
                     const os::SignalSet& signals) {
-  const std::string executable = executable_of(options.pids.front());
+  const std::string executable = target::executable_of(static_cast<uint32_t>(options.pids.front()));
   const std::string path =
       resolve_output(options.output, name_of_process(options.pids.front(), executable),
                      options.pids.front(), options.format);
-  const auto outputs = open_outputs(options, path, *files);
+  const auto outputs = open_outputs(options, path, *files, signals);
   if (!outputs) return complain_of(outputs.error(), kInputOutput);
   LiveRecorder live(options, executable, LiveLine::kNoCommand, **outputs, files, signals);
   auto run = live.recorder.attach(options.pids);
@@ -231,7 +219,7 @@ int record_launched(const RecordOptions& options, const SharedFiles& files,
   const std::string path =
       resolve_output(options.output, std::string(base_name(options.command.front())), child->pid(),
                      options.format);
-  const auto outputs = open_outputs(options, path, *files);
+  const auto outputs = open_outputs(options, path, *files, signals);
   if (!outputs) return complain_of(outputs.error(), kOwnFailure);
   LiveRecorder live(options, "", child->pid(), **outputs, files, signals);
   int exec_errno = 0;

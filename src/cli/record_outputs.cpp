@@ -82,10 +82,11 @@ Result<std::unique_ptr<recorder::RawLogWriter>> start_raw_log(const RecordOption
 
 // Null without --upload.
 Result<std::unique_ptr<RecordUpload>> start_upload(const RecordOptions& options,
-                                                   const std::string& path) {
+                                                   const std::string& path,
+                                                   const os::SignalSet& signals) {
   if (!options.upload) return nullptr;
   const std::string chunks = path_of_chunks(options, path);
-  return RecordUpload::start(options, is_name_of_files(chunks) ? chunks : "");
+  return RecordUpload::start(options, is_name_of_files(chunks) ? chunks : "", signals);
 }
 
 tl::unexpected<OutputFailure> failed(OutputStage stage, Error error) {
@@ -114,14 +115,15 @@ RecordOutputs::RecordOutputs(const RecordOptions& options, const std::string& pa
       chunks(options.format, writes_chunks(options) ? &files : nullptr, upload.get()) {}
 
 tl::expected<std::unique_ptr<RecordOutputs>, OutputFailure> open_outputs(
-    const RecordOptions& options, const std::string& path, target::TargetFiles& files) {
+    const RecordOptions& options, const std::string& path, target::TargetFiles& files,
+    const os::SignalSet& signals) {
   auto directory = std::make_unique<OutputDirectory>(options);
   auto ok = check_outputs(options, path);
   if (ok) ok = check_no_program(options, path_of_chunks(options, path), files);
   if (!ok) return failed(OutputStage::Checks, ok.error());
   auto raw_log = start_raw_log(options);
   if (!raw_log) return failed(OutputStage::RawLog, raw_log.error());
-  auto upload = start_upload(options, path);
+  auto upload = start_upload(options, path, signals);
   if (!upload) return failed(OutputStage::Upload, upload.error());
   return std::make_unique<RecordOutputs>(options, path, std::move(directory), std::move(*raw_log),
                                          std::move(*upload));

@@ -51,6 +51,7 @@ struct OutputFailure {
 // output is the program that is to be recorded. Behind the fork of a command that is launched,
 // before other threads run: see RecordUpload::start(). After a failure nothing of it is left.
 tl::expected<std::unique_ptr<RecordOutputs>, OutputFailure> open_outputs(
-    const RecordOptions& options, const std::string& path, target::TargetFiles& files);
+    const RecordOptions& options, const std::string& path, target::TargetFiles& files,
+    const os::SignalSet& signals);
 
 }  // namespace sentry_prof::cli

@@ -101,7 +101,8 @@ upload::QueueEvents events_for(const std::string& host) {
 }  // namespace
 
 Result<std::unique_ptr<RecordUpload>> RecordUpload::start(const RecordOptions& options,
-                                                          const std::string& output_path) {
+                                                          const std::string& output_path,
+                                                          const os::SignalSet& signals) {
   auto stop = upload::StopEvent::create();
   if (!stop) return tl::unexpected(stop.error());
   std::unique_ptr<RecordUpload> result(new RecordUpload(options, std::move(*stop)));
@@ -111,7 +112,7 @@ Result<std::unique_ptr<RecordUpload>> RecordUpload::start(const RecordOptions& o
       return tl::unexpected(ok.error());
     }
   }
-  auto sender = Sender::create(options.sending, result->stop_.fd());
+  auto sender = Sender::create(options.sending, signals, result->stop_.fd());
   if (!sender) return tl::unexpected(sender.error());
   result->sender_ = std::move(*sender);
   auto queue =

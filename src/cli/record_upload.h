@@ -31,7 +31,8 @@ class RecordUpload final : public ChunkUpload {
   // Errors as those of Sender::create; Io, PermissionDenied, NotFound if that place, or the spool,
   // cannot be written to.
   static Result<std::unique_ptr<RecordUpload>> start(const RecordOptions& options,
-                                                     const std::string& output_path);
+                                                     const std::string& output_path,
+                                                     const os::SignalSet& signals);
 
   // Finishing thread.
   Result<void> send_chunk(const Profile& profile, std::string_view json) override;

@@ -5,6 +5,7 @@
 #include "cli/spotlight_client.h"
 #include "cli/telling_client.h"
 #include "cli/upload_options.h"
+#include "os/signals.h"
 #include "upload/clock_waiter.h"
 #include "upload/curl_client.h"
 #include "upload/outcome.h"
@@ -20,9 +21,12 @@ namespace sentry_prof::cli {
 class Sender {
  public:
   // Does not open the spool, but waits for no rate limit where there is one: it keeps better there.
-  // Before other threads run. `stop_fd` as ClockWaiter has it. InvalidArgument, NotFound: the
-  // DSN's; others libcurl's. From here on the process's memory is private.
-  static Result<std::unique_ptr<Sender>> create(const SendingOptions& options, int stop_fd);
+  // Before other threads run. `signals`: those that the calling thread holds back, which may end
+  // the process while the DSN is waited for (a pipe). `stop_fd` as ClockWaiter has it.
+  // InvalidArgument, NotFound: the DSN's; others libcurl's. From here on the process's memory is
+  // private.
+  static Result<std::unique_ptr<Sender>> create(const SendingOptions& options,
+                                                const os::SignalSet& signals, int stop_fd);
 
   // For who sends from the spool himself. Errors as those of Spool::open.
   Result<void> open_spool(const std::string& directory);

@@ -257,8 +257,10 @@ class UploadRun {
     if (run->trouble) tell("", *run->trouble);
     tell_losses();
     if (const size_t left = sender_.spool()->count(); left > 0) {
-      complain(fmt::format("{} left in {}; the next upload with this spool sends them", left,
-                           options_.sending.spool));
+      complain(
+          fmt::format("{} left in {}; the next upload with this spool sends them, if no other "
+                      "process does that now",
+                      left, options_.sending.spool));
     }
     if (const size_t others = sender_.spool()->count_of_others(); others > 0) {
       complain(others_sentence(others, options_.sending.spool));
@@ -321,7 +323,7 @@ int send_all(const UploadCommandOptions& options, Transactions transactions) {
     complain(signals.error().message);
     return kInputOutput;
   }
-  const auto sender = Sender::create(options.sending, signals->fd());
+  const auto sender = Sender::create(options.sending, *signals, signals->fd());
   if (!sender) {
     complain(sender.error().message);
     const ErrorCode code = sender.error().code;

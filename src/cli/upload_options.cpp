@@ -4,6 +4,8 @@
 #include "cli/environment.h"
 #include "cli/validators.h"
 
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 
 namespace sentry_prof::cli {
@@ -59,6 +61,15 @@ void add_upload_options(CLI::App& upload, UploadCommandOptions& options) {
                   "Tell of every request; so does SENTRY_DEBUG=1");
 }
 
+namespace {
+
+auto count_of_standard_input(const UploadCommandOptions& options) {
+  return std::ranges::count(options.files, "-") + (options.sending.dsn_file == "-") +
+         (options.transaction_file == "-") + (options.link_transaction == "-");
+}
+
+}  // namespace
+
 Result<void> complete(UploadCommandOptions& options) {
   const auto wrong = [](const char* message) { return fail(ErrorCode::InvalidArgument, message); };
   if (options.files.empty() && (options.sending.spool.empty() || options.is_dry_run)) {
@@ -78,6 +89,9 @@ Result<void> complete(UploadCommandOptions& options) {
   }
   if (options.is_dry_run && !options.link_transaction.empty()) {
     return wrong("--dry-run writes one envelope: leave --link-transaction out");
+  }
+  if (count_of_standard_input(options) > 1) {
+    return wrong("'-' is standard input, which can be read for one thing only");
   }
   const bool is_for_one = options.is_dry_run || !options.transaction_file.empty();
   if (is_for_one && options.files.size() > 1) {

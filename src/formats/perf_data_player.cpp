@@ -104,7 +104,9 @@ class Player {
       return;
     }
     if (is_of_filter(header, decoded.event)) {
-      figures_.filtered_samples += std::get<sampling::LostEvent>(decoded.event.body).count;
+      if (may_be_of_ours(event)) {
+        figures_.filtered_samples += std::get<sampling::LostEvent>(decoded.event.body).count;
+      }
       return;
     }
     counter_.count(header, decoded);
@@ -128,13 +130,18 @@ class Player {
            std::holds_alternative<sampling::LostEvent>(event.body);
   }
 
+  // Of the event that is converted.
+  bool may_be_of_ours(size_t event) const {
+    return table_.is_sampled(event) || event == PerfEventTable::kUnknown;
+  }
+
   void count_lost(const sampling::RecordHeader& header, size_t event,
                   const sampling::Event& decoded) {
     const auto* lost = std::get_if<sampling::LostEvent>(&decoded.body);
     if (lost == nullptr) return;
     if (header.type == PERF_RECORD_LOST) {
       lost_records_ += lost->count;
-    } else if (table_.is_sampled(event) || event == PerfEventTable::kUnknown) {
+    } else if (may_be_of_ours(event)) {
       lost_samples_ += lost->count;
     }
   }

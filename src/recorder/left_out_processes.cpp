@@ -12,7 +12,10 @@
 namespace sentry_prof::recorder {
 namespace {
 
-constexpr size_t kMaxPidsShown = 10;
+// Browsers have some 30 processes.
+constexpr size_t kMaxPidsShown = 40;
+// Each takes reading some files of /proc.
+constexpr size_t kMaxProcessesLookedAt = 1000;
 
 std::string count_of_processes(size_t count) {
   return count == 1 ? "a process" : fmt::format("{} processes", count);
@@ -41,17 +44,20 @@ std::string note_of_left(const target::ProcessTable& processes) {
 }
 
 std::string note_of_children(const std::vector<int>& pids) {
-  std::vector<int> children;
+  // The given ones, then what they started, and what those did.
+  std::vector<int> tree = pids;
   const auto is_left_out = [&](int child) {
-    return std::ranges::find(pids, child) == pids.end() && !os::has_ended(child) &&
+    return std::ranges::find(tree, child) == tree.end() && !os::has_ended(child) &&
            !os::is_us_or_above_us(child);
   };
-  for (const int pid : pids)
-    std::ranges::copy_if(os::list_children(pid), std::back_inserter(children), is_left_out);
-  if (children.empty()) return "";
+  for (size_t i = 0; i < tree.size() && tree.size() < kMaxProcessesLookedAt; ++i) {
+    const std::vector<int> children = os::list_children(tree[i]);
+    std::ranges::copy_if(children, std::back_inserter(tree), is_left_out);
+  }
+  const size_t left_out = tree.size() - pids.size();
+  if (left_out == 0) return "";
   return fmt::format("{} that the target had started before {} not recorded: {}",
-                     count_of_processes(children.size()), children.size() == 1 ? "is" : "are",
-                     command_for(children));
+                     count_of_processes(left_out), left_out == 1 ? "is" : "are", command_for(tree));
 }
 
 }  // namespace sentry_prof::recorder

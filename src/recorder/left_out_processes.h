@@ -13,8 +13,9 @@ namespace sentry_prof::recorder {
 // the daemon has begun.) None in a pid namespace that ends with us.
 std::string note_of_left(const target::ProcessTable& processes);
 
-// That `pids` had started before, if these are not recorded, too: servers work in processes that
-// they started long ago. Not us: a shell that records itself has started us.
+// That `pids` had started before, and these in turn, if they are not recorded, too: servers work in
+// processes that they started long ago, browsers in those of a process that only forks. Not us: a
+// shell that records itself has started us.
 std::string note_of_children(const std::vector<int>& pids);
 
 }  // namespace sentry_prof::recorder

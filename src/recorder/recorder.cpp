@@ -219,6 +219,10 @@ RecordingOptions Recorder::recording_options(uint32_t main_pid,
   return options;
 }
 
+void Recorder::wait_for_room(ChunkFinisher& finisher) {
+  while (!finisher.has_room_within(kPollInterval_ns)) signals_.while_finishing();
+}
+
 RunResult Recorder::record(Run& run, uint32_t main_pid) {
   os::ProcessMemoryReader memory;
   RecordingOptions options = recording_options(main_pid, memory);
@@ -232,9 +236,11 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   sampler_.stop();
   signals_.while_finishing();  // a repeat that has come by now is not taken for a new one
   const uint64_t end_ns = os::monotonic_ns();
+  // Nothing more is recorded: the last chunks, of which the last drain may end one, can wait for
+  // the others.
+  wait_for_room(*run.finisher);
   sampler_.drain(recording, true);
-  // Nothing more is recorded: the last chunk can wait for the others.
-  while (!run.finisher->has_room_within(kPollInterval_ns)) signals_.while_finishing();
+  wait_for_room(*run.finisher);
   recording.finish(end_ns);
   do {
     signals_.while_finishing();

@@ -92,6 +92,7 @@ class Recorder {
   static Result<std::vector<int>> hold_living(std::span<const int> pids, Run& run);
   static Result<os::Fd> hold(int pid);
   RecordingOptions recording_options(uint32_t main_pid, os::ProcessMemoryReader& memory) const;
+  void wait_for_room(ChunkFinisher& finisher);
   RunResult record(Run& run, uint32_t main_pid);
   void follow_wall_clock(Recording& recording, uint64_t time_ns);
   uint64_t end_of(double duration_s) const;

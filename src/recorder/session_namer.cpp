@@ -25,22 +25,22 @@ SessionNamer::SessionNamer(Session given, uint32_t main_pid, std::string main_ex
 
 // After exec the kernel maps the main executable first, then its interpreter.
 void SessionNamer::on_map(uint32_t pid, RuntimeAddress begin) {
-  if (pid != main_pid_ || first_image_ != unwind::kNoImage || !main_executable_.empty()) return;
+  if (!is_main(pid) || first_image_ != unwind::kNoImage || !main_executable_.empty()) return;
   const unwind::Module* module = processes_.process(pid).modules.find(begin);
   if (module != nullptr) first_image_ = module->image;
 }
 
 void SessionNamer::on_exec(uint32_t pid) {
-  if (pid != main_pid_) return;
+  if (!is_main(pid)) return;
   first_image_ = unwind::kNoImage;
   main_executable_.clear();
   is_final_ = false;
 }
 
 void SessionNamer::on_end(uint32_t pid) {
-  if (pid != main_pid_) return;
+  if (!is_main(pid)) return;
   session();
-  is_final_ = true;
+  is_final_ = has_ended_ = true;
 }
 
 const Session& SessionNamer::session() {

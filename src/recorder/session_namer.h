@@ -37,6 +37,8 @@ class SessionNamer {
   void on_end(uint32_t pid);
 
  private:
+  // After its end another process may have its pid.
+  bool is_main(uint32_t pid) const { return pid == main_pid_ && !has_ended_; }
   Session named() const;
   unwind::ImageId main_image() const;
 
@@ -49,6 +51,7 @@ class SessionNamer {
   unwind::ImageId first_image_ = unwind::kNoImage;  // of the main process, where no path is known
   std::optional<Session> session_;
   bool is_final_ = false;
+  bool has_ended_ = false;  // the main process
 };
 
 }  // namespace sentry_prof::recorder

@@ -185,14 +185,14 @@ std::string directory_before_paths(uint32_t pid) {
   return size > 1 ? std::string(root, static_cast<size_t>(size)) : std::string();
 }
 
+void take_off(std::string_view directory, std::string& path) {
+  const bool is_below = !directory.empty() && path.starts_with(directory) &&
+                        path.size() > directory.size() && path[directory.size()] == '/';
+  if (is_below) path.erase(0, directory.size());
+}
+
 void take_off(std::string_view directory, std::vector<MappingFacts>& mappings) {
-  if (directory.empty()) return;
-  for (MappingFacts& mapping : mappings) {
-    const bool is_below = mapping.path.starts_with(directory) &&
-                          mapping.path.size() > directory.size() &&
-                          mapping.path[directory.size()] == '/';
-    if (is_below) mapping.path.erase(0, directory.size());
-  }
+  for (MappingFacts& mapping : mappings) take_off(directory, mapping.path);
 }
 
 }  // namespace
@@ -218,6 +218,16 @@ Result<ProcessSnapshot> read_process(int pid) {
   snapshot.name = read_name(proc_path(pid, "comm"));
   snapshot.threads = read_names(pid, *threads);
   return snapshot;
+}
+
+std::string executable_of(uint32_t pid) {
+  char link[PATH_MAX];
+  const ssize_t size = ::readlink((directory_of(pid) + "/exe").c_str(), link, sizeof(link));
+  std::string path(link, static_cast<size_t>(std::max<ssize_t>(size, 0)));
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+  take_off(directory_before_paths(pid), path);
+  return path;
 }
 
 }  // namespace sentry_prof::target

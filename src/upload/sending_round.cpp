@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kMaxFailuresInRow = 5;
 // Limits hold for categories, of which there are four: behind so many that each learned of a limit
 // anew there is hardly one without.
-constexpr size_t kMaxLeft = 64;
+constexpr size_t kMaxLimitsLearned = 64;
 
 }  // namespace
 
@@ -18,9 +18,10 @@ bool SendingRound::goes_on_past(const Outcome& outcome) {
   const bool holds_for_all = !may_be_of_one(outcome);
   if (failures_in_row_ == 0 || holds_for_all) trouble_ = outcome;
   if (holds_for_all) return false;
-  const bool cost_a_request = outcome.tries > 0;  // not where a limit was known before
-  if (cost_a_request && ++left_ == kMaxLeft) return false;
-  if (outcome.kind == OutcomeKind::RateLimited) return true;
+  if (outcome.kind == OutcomeKind::RateLimited) {
+    const bool cost_a_request = outcome.tries > 0;  // not where the limit was known before
+    return !cost_a_request || ++limits_learned_ < kMaxLimitsLearned;
+  }
   return ++failures_in_row_ < kMaxFailuresInRow;
 }
 

@@ -31,7 +31,7 @@ class SendingRound {
 
  private:
   std::optional<Outcome> trouble_;
-  size_t left_ = 0;  // that cost a request
+  size_t limits_learned_ = 0;  // that cost a request
   size_t failures_in_row_ = 0;
 };
 

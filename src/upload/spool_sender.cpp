@@ -17,20 +17,21 @@ class Sending {
   Sending(Spool& spool, Uploader& uploader, const GiveUp& give_up)
       : spool_(spool), uploader_(uploader), give_up_(give_up) {}
 
-  // Until a walk over the spool finds nothing more to send: what came meanwhile is sent, too.
+  // Until a walk over the spool finds nothing more to try: what came meanwhile is sent, too.
   Result<SpoolRun> run() {
-    for (uint64_t removed = 1; removed > 0;) {
-      const uint64_t before = run_.accepted + run_.given_up;
+    for (bool is_at_end = false; !is_at_end;) {
+      const uint64_t before = tried();
       const auto may_go_on = walk();
       if (!may_go_on) return tl::unexpected(may_go_on.error());
-      if (!*may_go_on) break;
-      removed = run_.accepted + run_.given_up - before;
+      is_at_end = !*may_go_on || tried() == before;
     }
     run_.trouble = round_.trouble();
     return std::move(run_);
   }
 
  private:
+  uint64_t tried() const { return run_.accepted + run_.given_up + skipped_.size(); }
+
   // False if the rest would fare no better.
   Result<bool> walk() {
     if (auto ok = spool_.rewind(); !ok) return tl::unexpected(ok.error());

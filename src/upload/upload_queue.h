@@ -140,6 +140,7 @@ class UploadQueue {
   std::mt19937_64 jitter_{std::random_device()()};
   std::optional<OutcomeKind> told_;  // the thread's
   bool had_error_ = false;           // in this round; the thread's
+  bool has_accepted_ = false;        // the server, any in this round; the thread's
   bool is_spool_failing_ = false;    // put()'s
 
   std::mutex mutex_;

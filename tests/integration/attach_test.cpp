@@ -144,7 +144,7 @@ TEST_CASE("Children that the target had before are told of, as they are not reco
   const std::string note =
       "a process that the target had started before is not recorded: "
       "sentry-prof record -p " +
-      child;
+      pid + "," + child;
   const auto told = [&](const std::vector<std::string>& options, const std::vector<pid_t>& pids) {
     std::vector<std::string> all = {"-d", "0.2"};
     all.insert(all.end(), options.begin(), options.end());
@@ -204,6 +204,7 @@ TEST_CASE("A program in a chroot is found by the path it has there", "[chroot]")
   const LoadedImage* image = image_of_leaf(recording.profile(), "alpha");
   REQUIRE(image != nullptr);
   CHECK(image->debug_id == identity_by_the_documented_rule(target_path("spin_static")).debug_id);
+  CHECK(recording.profile().release.starts_with("spin@"));  // with its build id
 }
 
 TEST_CASE("A program in another mount namespace is found though its path leads nowhere here",

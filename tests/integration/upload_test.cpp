@@ -292,6 +292,33 @@ TEST_CASE("A spool that cannot be written to is refused before anything is sent"
   CHECK(server.requests().size() == 1);
 }
 
+TEST_CASE("A DSN that does not come can be interrupted", "[upload]") {
+  const TemporaryDirectory directory;
+  const std::string fifo = directory.file("fifo");
+  REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+  const std::string open_for_all = "exec 3<>fifo; exec \"$0\" \"$@\"";
+  const bool is_recorded = GENERATE(false, true);
+  const Command inner = sentry_prof_in(
+      directory, is_recorded
+                     ? std::vector<std::string>{"record", "--upload", "--dsn-file", "fifo", "--",
+                                                "sleep", "60"}
+                     : std::vector<std::string>{"upload", "--dsn-file", "fifo", golden("v2")});
+  Command command = inner;
+  command.arguments = {"bash", "-c", open_for_all};
+  command.arguments.insert(command.arguments.end(), inner.arguments.begin(), inner.arguments.end());
+  BackgroundProcess waiting(command);
+  sleep_for(0.5);
+  waiting.send_signal(SIGTERM);
+  CHECK(waiting.wait(10).status() == -SIGTERM);
+}
+
+TEST_CASE("Standard input is for one thing", "[upload]") {
+  const TemporaryDirectory directory;
+  const auto result = run_sentry_prof({"upload", "--dsn-file", "-", "-"}, directory);
+  CHECK(result.status() == 2);
+  CHECK(contains(result.standard_error, "'-' is standard input, which can be read for one thing"));
+}
+
 TEST_CASE("What ^C interrupts says how long the server had been silent", "[upload]") {
   const SentryServer server(R"([{"do": "stall"}])");
   const TemporaryDirectory directory;

@@ -444,3 +444,34 @@ TEST_CASE("A tid that appears in another process is another thread, even if its 
   REQUIRE(profile.threads.size() == 2);
   CHECK(profile.threads[0].pid != profile.threads[1].pid);
 }
+
+TEST_CASE("The main process's name is kept where the record of its end was lost") {
+  RecordingFixture run(kNsPerSecond);
+  constexpr uint32_t kDaemon = 7;
+  run.recording->on_event({1 * kNsPerSecond, ForkEvent{kDaemon, kDaemon, kPid, kPid}});
+  run.gone = {kPid};
+  for (uint64_t chunk = 2; chunk < 6; ++chunk) run.recording->on_time(chunk * kNsPerSecond);
+  run.sample_of(kDaemon, 6 * kNsPerSecond + 1, kCode + 8, kDaemon);
+  run.sample_of(kDaemon, 6 * kNsPerSecond + 2, kCode + 8, kDaemon);
+  for (uint64_t chunk = 7; chunk < 12; ++chunk) {
+    run.recording->on_time(chunk * kNsPerSecond);
+    run.sample_of(kDaemon, chunk * kNsPerSecond + 1, kCode + 8, kDaemon);
+    run.sample_of(kDaemon, chunk * kNsPerSecond + 2, kCode + 8, kDaemon);
+  }
+  run.finish(12 * kNsPerSecond);
+  CHECK(run.sink.profiles.back().session.transaction_name == "worker");
+  CHECK(run.processes.process_count() == 2);
+}
+
+TEST_CASE("Another program that gets the main process's pid is not the main one") {
+  RecordingFixture run(kNsPerSecond);
+  constexpr uint32_t kDaemon = 7;
+  run.recording->on_event({1 * kNsPerSecond, ForkEvent{kDaemon, kDaemon, kPid, kPid}});
+  run.recording->on_event({1 * kNsPerSecond + 1, ExitEvent{kPid, kPid}});
+  run.recording->on_event({2 * kNsPerSecond, ForkEvent{kPid, kPid, kDaemon, kDaemon}});
+  run.recording->on_event({2 * kNsPerSecond + 1, CommEvent{kPid, kPid, true, "other"}});
+  run.sample_of(kDaemon, 2 * kNsPerSecond + 3, kCode + 8, kDaemon);
+  run.sample_of(kDaemon, 2 * kNsPerSecond + 4, kCode + 8, kDaemon);
+  run.finish(3 * kNsPerSecond);
+  CHECK(run.sink.profiles.back().session.transaction_name == "worker");
+}

@@ -174,14 +174,27 @@ TEST_CASE("A server that fails five in a row is left alone", "[spool_sender]") {
 TEST_CASE("However many are never taken and have become the oldest, the others are sent",
           "[spool_sender]") {
   Fixture fixture([](const std::string& body) { return body == "poison" ? 403 : 200; });
-  for (int i = 0; i < 12; ++i) fixture.keep("poison");
+  constexpr size_t kPoison = 70;
+  for (size_t i = 0; i < kPoison; ++i) fixture.keep("poison");
   for (const char* body : {"a", "b", "c", "d", "e"}) fixture.keep(body);
   const SpoolRun run = fixture.send();
   CHECK(run.accepted == 5);
   REQUIRE(run.trouble);
-  CHECK(fixture.spool.count() == 12);
+  CHECK(fixture.spool.count() == kPoison);
   for (const char* body : {"f", "g"}) fixture.keep(body);
   CHECK(fixture.send().accepted == 2);
+}
+
+TEST_CASE("What was kept while another one failed is sent in the same run", "[spool_sender]") {
+  Fixture fixture([](const std::string&) { return 200; });
+  fixture.client.status_of = [&](const std::string& body) {
+    if (body != "poison") return 200;
+    if (fixture.client.bodies.size() == 1) fixture.keep("meanwhile");
+    return 503;
+  };
+  fixture.keep("poison");
+  CHECK(fixture.send().accepted == 1);
+  CHECK(fixture.client.bodies == Bodies{"poison", "poison", "meanwhile"});
 }
 
 TEST_CASE("However many wait for a limit, what has none is sent", "[spool_sender]") {

@@ -133,10 +133,16 @@ void ChunkFinisher::run() {
   wake_.notify_all();
 }
 
+// A disk that is always too slow drops some every few minutes.
+void ChunkFinisher::tell_of_drop() {
+  const uint64_t now_ns = os::monotonic_ns();
+  if (drop_told_at_ns_ != 0 && now_ns - drop_told_at_ns_ < kTellAgain_ns) return;
+  drop_told_at_ns_ = now_ns;
+  sink_.on_loss("what is recorded is written too slowly: chunks were dropped");
+}
+
 void ChunkFinisher::process(ChunkJob job) {
-  if (was_dropped_.exchange(false)) {
-    sink_.on_loss("what is recorded is written too slowly: chunks were dropped");
-  }
+  if (was_dropped_.exchange(false)) tell_of_drop();
   for (const uint32_t image : job.forgotten_images) placer_.forget(image);
   placer_.forget_from(AnonymousRegions::kFirst);
   const uint64_t samples = job.chunk.samples_with_stack();

@@ -79,6 +79,7 @@ class ChunkFinisher {
   void run();
   bool write(const Profile& profile, uint64_t samples);
   void note_error(const std::string& message);
+  void tell_of_drop();
   void process(ChunkJob job);
   Profile finish(ChunkJob job);
   void count_leaves(const Profile& profile);
@@ -91,6 +92,7 @@ class ChunkFinisher {
   FinishedFigures figures_;
   bool is_failing_ = false;  // the last chunk was not written
   uint64_t told_at_ns_ = 0;  // when the sink was told of an error last
+  uint64_t drop_told_at_ns_ = 0;
   std::map<std::pair<std::string, std::string>, uint64_t> leaves_;  // function, code file
 
   std::mutex mutex_;

@@ -178,11 +178,11 @@ bool Walker::step_by_code_of_leaf() {
   return goes_on;
 }
 
-// As if the leaf's row led to where no code is, in case it does not hold. Of a root the code leads
-// to that zero, too.
-Step Walker::ends_at_nobody() {
+// The leaf's row may not hold (OCaml's caml_raise_exn is said to have popped its return address at
+// its `ret`). Where it led to a zero, and does hold, its code leads there, too.
+Step Walker::ends_unless_code_leads_on(WalkEnd end) {
   const bool goes_on = cursor_.is_leaf && arch_ == Arch::X86_64 && step_by_code_of_leaf();
-  return goes_on ? Step::Continues : ends(WalkEnd::Root);
+  return goes_on ? Step::Continues : ends(end);
 }
 
 std::optional<Step> Walker::step_by_code(CompactRule rule) {

@@ -267,14 +267,14 @@ class Walker {
 
   Step step_from_cfa(CompactRule rule, uint64_t cfa) {
     // A return address in memory lies above the stack pointer and below the CFA.
-    if (cfa <= cursor_.sp) return ends(WalkEnd::NoProgress);
+    if (cfa <= cursor_.sp) return ends_unless_code_leads_on(WalkEnd::NoProgress);
     const uint64_t slot = cfa + as_bytes(rule.return_address_words);
     uint64_t return_address = 0;
     if (!stack_.read_u64({slot}, return_address)) return ends_outside({slot});
     trail_.read_return_address(slot, return_address);
     if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
     if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
-    if (addresses_.is_nobody(return_address)) return ends_at_nobody();
+    if (addresses_.is_nobody(return_address)) return ends_unless_code_leads_on(WalkEnd::Root);
     move_to_caller(return_address, cfa, FrameOrigin::Cfi);
     return Step::Continues;
   }
@@ -395,7 +395,7 @@ class Walker {
   std::optional<Step> step_from_register(CompactRule rule);
   bool goes_on_by_code_of_leaf();
   bool step_by_code_of_leaf();
-  [[gnu::noinline]] Step ends_at_nobody();
+  [[gnu::noinline]] Step ends_unless_code_leads_on(WalkEnd end);
   std::optional<Step> step_from_word(uint64_t base, CompactRule rule);
   // Of return addresses: code that no file holds may have been laid out as one by hand.
   enum class Believed : uint8_t { BehindCalls, AlsoMemoryCode };

@@ -177,6 +177,19 @@ TEST_CASE("callers without unwind information are read on from where they are re
         Origins{FrameOrigin::Leaf, FrameOrigin::Cfi, FrameOrigin::Code, FrameOrigin::Code});
 }
 
+TEST_CASE("a leaf at its return is left by that, whatever its row says was popped") {
+  World w;
+  w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 0));  // OCaml's caml_raise_exn
+  w.cfi.add(0x4000, 0x4100, root_row());
+  w.code.put(0x1010, {0xc3});
+  w.code.put(0x4050 - 7, {0x90, 0x90, 0xe8, 0, 0, 0, 0});
+  const auto walk = [&](uint64_t pc) {
+    return w.walk(registers_at(at(pc), 0x7000, 0), FakeStack(0x7000, {at(0x4050)}));
+  };
+  CHECK(pcs(walk(0x1010)) == Pcs{0x1010, 0x4050});
+  CHECK(end_of(walk(0x1020)) == "no_progress");
+}
+
 TEST_CASE("a frame deeper than the copy is cut, not guessed") {
   World w;
   w.code.put(kLeaf, {0x48, 0x81, 0xc4, 0, 1, 0, 0, 0xc3});  // add $0x100,%rsp; ret

@@ -121,10 +121,11 @@ tl::expected<std::unique_ptr<RecordOutputs>, OutputFailure> open_outputs(
   auto ok = check_outputs(options, path);
   if (ok) ok = check_no_program(options, path_of_chunks(options, path), files);
   if (!ok) return failed(OutputStage::Checks, ok.error());
-  auto raw_log = start_raw_log(options);
-  if (!raw_log) return failed(OutputStage::RawLog, raw_log.error());
+  // Which may wait for its DSN, and be ended then.
   auto upload = start_upload(options, path, signals);
   if (!upload) return failed(OutputStage::Upload, upload.error());
+  auto raw_log = start_raw_log(options);
+  if (!raw_log) return failed(OutputStage::RawLog, raw_log.error());
   return std::make_unique<RecordOutputs>(options, path, std::move(directory), std::move(*raw_log),
                                          std::move(*upload));
 }

@@ -15,7 +15,7 @@ namespace {
 // Browsers have some 30 processes.
 constexpr size_t kMaxPidsShown = 40;
 // Each takes reading some files of /proc.
-constexpr size_t kMaxProcessesLookedAt = 1000;
+constexpr size_t kMaxToldOf = 1000;
 
 std::string count_of_processes(size_t count) {
   return count == 1 ? "a process" : fmt::format("{} processes", count);
@@ -50,14 +50,15 @@ std::string note_of_children(const std::vector<int>& pids) {
     return std::ranges::find(tree, child) == tree.end() && !os::has_ended(child) &&
            !os::is_us_or_above_us(child);
   };
-  for (size_t i = 0; i < tree.size() && tree.size() < kMaxProcessesLookedAt; ++i) {
+  for (size_t i = 0; i < tree.size() && tree.size() - pids.size() < kMaxToldOf; ++i) {
     const std::vector<int> children = os::list_children(tree[i]);
     std::ranges::copy_if(children, std::back_inserter(tree), is_left_out);
   }
   const size_t left_out = tree.size() - pids.size();
   if (left_out == 0) return "";
-  return fmt::format("{} that the target had started before {} not recorded: {}",
-                     count_of_processes(left_out), left_out == 1 ? "is" : "are", command_for(tree));
+  return fmt::format("{}{} that the target had started before {} not recorded: {}",
+                     left_out < kMaxToldOf ? "" : "at least ", count_of_processes(left_out),
+                     left_out == 1 ? "is" : "are", command_for(tree));
 }
 
 }  // namespace sentry_prof::recorder

@@ -48,11 +48,11 @@ std::optional<Walk> StackCompletion::complete_live(const CutStack& cut, WalkMemo
 
 Walk StackCompletion::read_on(const CutStack& cut, WalkMemory& before, size_t copied_frames) {
   Walk walk = cut.walk;
+  const Behind behind = cut.copy_is_short ? Behind::Unknown : Behind::More;
   while (walk.end == WalkEnd::StackTruncated && live_.grow(walk.missing)) {
     const uint64_t remembered = unwinder_.stats().remembered_frames;
-    walk =
-        unwinder_.walk_live(cut.registers, {cut.begin, cut.copy, Behind::Unknown, live_.pieces()},
-                            cut.modules, before, copied_frames);
+    walk = unwinder_.walk_live(cut.registers, {cut.begin, cut.copy, behind, live_.pieces()},
+                               cut.modules, before, copied_frames);
     live_.charge_walk(walk.frames_walked() - (unwinder_.stats().remembered_frames - remembered));
   }
   return walk;

@@ -4,7 +4,28 @@
 #include "unwind/rule_cache.h"
 #include "unwind/rule_from_code.h"
 
+#include <algorithm>
+
 namespace sentry_prof::unwind {
+namespace {
+
+// Notes whether there was a byte that could not be read.
+class NotingSource final : public CodeSource {
+ public:
+  explicit NotingSource(const CodeSource& code) : code_(code) {}
+  bool read_code(LinkAddress begin, std::span<std::byte> out) const override {
+    const bool is_read = code_.read_code(begin, out);
+    has_failed_ = has_failed_ || (!is_read && out.size() == 1);  // CodeWindow comes down to that
+    return is_read;
+  }
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  const CodeSource& code_;
+  mutable bool has_failed_ = false;
+};
+
+}  // namespace
 
 const CompactRule* MemoryRules::straight(uint64_t pc, uint32_t& work) {
   if (code_ == nullptr) return nullptr;
@@ -34,10 +55,25 @@ Prologue MemoryRules::search_prologue(RuntimeAddress code_begin, uint64_t pc, bo
   return found;
 }
 
-CompactRule MemoryRules::whole(uint64_t pc, uint32_t& work) {
+const MemoryRules::Known& MemoryRules::known_whole(uint64_t pc, uint32_t& work) {
   Known& of_pc = known(pc, work);
-  if (!of_pc.whole) of_pc.whole = rule_from_code(*code_, {pc}, work, kMaxInstructionsOfMemory);
-  return *of_pc.whole;
+  if (!of_pc.whole) {
+    const NotingSource code(*code_);
+    of_pc.whole = rule_from_code(code, {pc}, work, kMaxInstructionsOfMemory);
+    of_pc.is_whole_read = !code.has_failed();
+  }
+  return of_pc;
+}
+
+CompactRule MemoryRules::whole(uint64_t pc, uint32_t& work) { return *known_whole(pc, work).whole; }
+
+std::optional<MemoryRules::OwnWay> MemoryRules::own_way(uint64_t pc) {
+  if (!none_further_in_.is_due(place_of(pc))) return std::nullopt;
+  if (own_way_work_left_ == 0) return OwnWay{};
+  uint32_t work = 0;
+  const Known& of_pc = known_whole(pc, work);
+  own_way_work_left_ -= std::min(work, own_way_work_left_);
+  return OwnWay{*of_pc.whole, of_pc.is_whole_read};
 }
 
 MemoryRules::Known& MemoryRules::known(uint64_t pc, uint32_t& work) {

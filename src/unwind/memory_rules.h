@@ -13,6 +13,9 @@
 
 namespace sentry_prof::unwind {
 
+// Of a walk, beside kMaxWork: where it is used up, frame pointers lead on.
+inline constexpr uint32_t kMaxOwnWayWork = 1u << 17;
+
 // What the code says is remembered for one walk, as recursion comes to the same pcs again; by the
 // next walk it may be other code. 20 KiB, of which a walk touches what it uses.
 class MemoryRules {
@@ -21,7 +24,10 @@ class MemoryRules {
   explicit MemoryRules(const CodeSource* code) : code_(code) {}
 
   const CodeSource* code() const { return code_; }
-  void begin_walk() { ++walk_; }
+  void begin_walk() {
+    ++walk_;
+    own_way_work_left_ = kMaxOwnWayWork;
+  }
 
   // Of the code at `pc`: rule_from_straight_code(); null if it cannot be read.
   const CompactRule* straight(uint64_t pc, uint32_t& work);
@@ -30,10 +36,13 @@ class MemoryRules {
   Prologue prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact, uint32_t& work);
   CompactRule whole(uint64_t pc, uint32_t& work);
 
-  // Of code that a frame pointer leads out of: whether its rule may lead to a caller further in.
-  // Not asked each time for a pc of which note_none_further_in() told lately, as of most that keep
-  // one.
-  bool may_lead_further_in(uint64_t pc) { return none_further_in_.is_due(place_of(pc)); }
+  // whole(), for code that a frame pointer leads out of, if it may lead to a caller further in.
+  // None where the code was lately seen not to, as most keeps the frame record.
+  struct OwnWay {
+    CompactRule rule;
+    bool is_read = false;  // all that the rule took, or that no rule was found in
+  };
+  std::optional<OwnWay> own_way(uint64_t pc);
   void note_none_further_in(uint64_t pc) { none_further_in_.add(place_of(pc)); }
 
  private:
@@ -44,10 +53,12 @@ class MemoryRules {
     CompactRule straight;
     std::optional<Prologue> prologue;
     std::optional<CompactRule> whole;
+    bool is_whole_read = false;
   };
   static constexpr unsigned kIndexBits = 8, kIndexShift = 64 - kIndexBits;
 
   Known& known(uint64_t pc, uint32_t& work);
+  const Known& known_whole(uint64_t pc, uint32_t& work);
   Prologue search_prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact,
                            uint32_t& work);
 
@@ -57,7 +68,9 @@ class MemoryRules {
   uint64_t walk_ = 0;
   // Where there was none a compiler may put a function next.
   VainSearches without_prologue_{15};
-  VainSearches none_further_in_{15};
+  // 64 KiB: a walk may lead through hundreds of such functions.
+  BasicVainSearches<12> none_further_in_{63};
+  uint32_t own_way_work_left_ = 0;
   std::array<Known, size_t{1} << kIndexBits> known_{};  // each pc has one place
 };
 

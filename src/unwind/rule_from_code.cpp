@@ -314,13 +314,18 @@ class CodeReading {
   ReadRuns runs_;
 };
 
-// push %rbp; mov %rsp,%rbp: the latter is at `pc`.
+// push %rbp; mov %rsp,%rbp: the latter is at `pc`. Not push %r13, which ends in the same byte.
 bool is_behind_push_of_frame_pointer(const CodeSource& code, LinkAddress pc, uint32_t& work) {
-  CodeWindow window(code, work);
-  const auto before = decode_x86(window.at({pc.value - 1}));
-  if (!before || before->effect != X86Effect::PushFp || before->size_bytes != 1) return false;
-  const auto here = decode_x86(window.at(pc));
-  return here && sets_up_frame_pointer(*here);
+  constexpr std::byte kPushFp{0x55};
+  constexpr std::byte kPrefixOfOthers{0x41};
+  std::array<std::byte, 2> before;
+  work += 2 * kReadCodeWork;
+  if (!code.read_code({pc.value - 1}, std::span(before).last(1)) || before[1] != kPushFp) {
+    return false;
+  }
+  const bool is_of_other = code.read_code({pc.value - 2}, before) && before[0] == kPrefixOfOthers;
+  const auto here = decode_x86(CodeWindow(code, work).at(pc));
+  return !is_of_other && here && sets_up_frame_pointer(*here);
 }
 
 }  // namespace

@@ -12,11 +12,13 @@
 namespace sentry_prof::unwind {
 
 // Looking takes some 50 us, and where it fails it mostly does so for every sample of that pc: so it
-// is done again after 1, 3, 7 ... samples. 4 KiB; of two pcs that share a place the later has it.
-class VainSearches {
+// is done again after 1, 3, 7 ... samples. 16 bytes a place; of two pcs that share one the later
+// has it.
+template <unsigned kIndexBits>
+class BasicVainSearches {
  public:
   // `max_pause`: of how many samples at the most.
-  explicit VainSearches(uint8_t max_pause = UINT8_MAX) : max_pause_(max_pause) {}
+  explicit BasicVainSearches(uint8_t max_pause = UINT8_MAX) : max_pause_(max_pause) {}
 
   // `key` is that of the rule cache, or of what has none, a runtime pc. False: it has failed too
   // lately.
@@ -41,7 +43,7 @@ class VainSearches {
   }
 
  private:
-  static constexpr unsigned kIndexBits = 8, kIndexShift = 64 - kIndexBits;
+  static constexpr unsigned kIndexShift = 64 - kIndexBits;
   struct Place {
     uint64_t key = 0;
     uint8_t pause = 0;
@@ -56,5 +58,7 @@ class VainSearches {
   const uint8_t max_pause_;
   std::array<Place, size_t{1} << kIndexBits> places_{};
 };
+
+using VainSearches = BasicVainSearches<8>;
 
 }  // namespace sentry_prof::unwind

@@ -73,20 +73,20 @@ std::optional<Step> Walker::step_by_memory_code() {
 // keeps a frame pointer only where it needs one, Ruby's none, and both are called from code that
 // does. (HotSpot's is known otherwise, and its interpreter's way on is not in its code.)
 std::optional<Step> Walker::step_further_in() {
-  if (modules_.has_hotspot() || !memory_rules_.may_lead_further_in(cursor_.pc)) return std::nullopt;
-  if (work_left_ <= kMaxWork / 2) {
-    trail_.breaks();  // another walk may find it
-    return std::nullopt;
-  }
-  uint32_t work = 0;
-  const CompactRule rule = memory_rules_.whole(cursor_.pc, work);
-  if (!spend(work)) return ends(WalkEnd::Unsupported);
+  if (modules_.has_hotspot()) return std::nullopt;
+  const auto own_way = memory_rules_.own_way(cursor_.pc);
+  if (!own_way) return std::nullopt;
+  const CompactRule rule = own_way->rule;
   const bool ends_below =
       rule.kind == CompactKind::CodeFromSp && cursor_.sp + as_bytes(rule.cfa_words) <= cursor_.fp;
   if (ends_below) {
     if (const std::optional<Step> step = step_by_code(rule)) return step;
   }
-  memory_rules_.note_none_further_in(cursor_.pc);
+  if (ends_below || !own_way->is_read) {
+    trail_.breaks();  // other words, or code that can be read, would have led on
+  } else {
+    memory_rules_.note_none_further_in(cursor_.pc);
+  }
   return std::nullopt;
 }
 
@@ -182,7 +182,8 @@ bool Walker::step_by_code_of_leaf() {
 // its `ret`). Where it led to a zero, and does hold, its code leads there, too.
 Step Walker::ends_unless_code_leads_on(WalkEnd end) {
   const bool goes_on = cursor_.is_leaf && arch_ == Arch::X86_64 && step_by_code_of_leaf();
-  return goes_on ? Step::Continues : ends(end);
+  if (goes_on) return Step::Continues;
+  return end_ == WalkEnd::StackTruncated ? Step::Ends : ends(end);  // the code led out of the copy
 }
 
 std::optional<Step> Walker::step_by_code(CompactRule rule) {
@@ -313,10 +314,10 @@ std::optional<Step> Walker::step_by_mark_of_first() {
   if (has_left_snapshot_) return ends_outside({cursor_.sp});  // nothing of that stack is there
   trail_.breaks();  // rests on more words than a step remembers
   const CallsAbove calls = addresses_.calls_between(stack_, cursor_.sp, UINT64_MAX);
-  // What lies above the copy may have others.
-  if (calls.count == 0)
-    return stack_.goes_on() ? ends_outside({stack_.end()}) : ends(WalkEnd::Root);
-  if (calls.count > 1 || calls.kind != CallKind::Indirect || stack_.goes_on()) return std::nullopt;
+  const bool may_have_others = stack_.goes_on();  // above the copy
+  if (calls.count == 0 && may_have_others) return ends_outside({stack_.end()});
+  if (calls.count == 0) return ends(WalkEnd::Root);
+  if (calls.count > 1 || calls.kind != CallKind::Indirect || may_have_others) return std::nullopt;
   const Step step =
       step_by_likely(calls.return_address, calls.slot + sizeof(uint64_t), FrameOrigin::Code);
   // x86-64 pushes the return address last of all, aarch64 has it anywhere in the frame.

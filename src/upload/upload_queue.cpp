@@ -218,12 +218,13 @@ bool UploadQueue::send_spool_round() {
 // What only memory has goes first. An exception here would end the recording.
 bool UploadQueue::send_round() {
   const uint64_t accepted_before = figures_.accepted;  // which no other thread writes to
-  had_error_ = has_accepted_ = false;
+  had_error_ = false;
   try {
     const bool is_memory_sent = send_memory_round();
     const bool is_all_sent = (!sending_ || send_spool_round()) && is_memory_sent;
-    has_accepted_ = figures_.accepted > accepted_before;
-    if (is_all_sent && has_accepted_) told_.reset();
+    const bool has_accepted = figures_.accepted > accepted_before;
+    rounds_without_accepted_ = has_accepted ? 0 : rounds_without_accepted_ + 1;
+    if (is_all_sent && has_accepted) told_.reset();
     if (is_all_sent && !had_error_ && !(sending_ && sending_->has_sent_ones())) forget_error();
     return is_all_sent;
   } catch (const std::exception& error) {
@@ -243,10 +244,10 @@ bool UploadQueue::wait_for_work() {
 
 // With jitter: hosts that lost a server at one moment must not come back at one. What a person has
 // to mend, a key or an address, is not asked about each half minute of a night; where others were
-// accepted it is one envelope's trouble.
+// accepted lately it is one envelope's trouble.
 uint64_t UploadQueue::next_pause_ns() {
   const bool is_for_people = figures_.trouble && !is_worth_retrying(figures_.trouble->kind) &&
-                             !has_accepted_ && !is_ending_;
+                             rounds_without_accepted_ > kRoundsOfOneInTrouble && !is_ending_;
   pauses_ = is_for_people ? std::min(pauses_ * 2, kMostPauses) : 1;
   const uint64_t pause_ns = options_.pause_ns * pauses_;
   return pause_ns / 2 + jitter_() % (pause_ns / 2 + 1);

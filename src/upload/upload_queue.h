@@ -136,12 +136,14 @@ class UploadQueue {
   std::optional<Spool> keeping_;  // put()'s
   std::optional<Spool> sending_;  // the thread's
   static constexpr uint64_t kMostPauses = 20;
+  static constexpr uint32_t kRoundsOfOneInTrouble = 20;
   uint64_t pauses_ = 1;
   std::mt19937_64 jitter_{std::random_device()()};
   std::optional<OutcomeKind> told_;  // the thread's
   bool had_error_ = false;           // in this round; the thread's
-  bool has_accepted_ = false;        // the server, any in this round; the thread's
-  bool is_spool_failing_ = false;    // put()'s
+  // Since the server last accepted anything; as many as any before it ever did. The thread's.
+  uint32_t rounds_without_accepted_ = kRoundsOfOneInTrouble;
+  bool is_spool_failing_ = false;  // put()'s
 
   std::mutex mutex_;
   std::condition_variable changed_;

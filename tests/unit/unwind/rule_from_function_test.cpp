@@ -61,6 +61,12 @@ TEST_CASE("before a function has set its frame pointer up, its caller's is in th
   for (const uint64_t offset : {21, 22, 23, 32}) CHECK(is_none(outside_record(offset)));
 }
 
+TEST_CASE("a register that is pushed by the same byte is no frame pointer") {
+  const Function f{0x41, 0x55, 0x48, 0x89, 0xe5, 0x90};  // push %r13; mov %rsp,%rbp; nop
+  uint32_t work = 0;
+  CHECK(is_none(rule_outside_frame_record(f.code, {kFunctionBegin + 2}, work)));
+}
+
 TEST_CASE("behind where a function has taken its frame down, its caller's is in the register") {
   const Function f{
       0x5d,                       // 0: pop %rbp

@@ -101,6 +101,55 @@ TEST_CASE("a compiler's function that was just called has its caller, whose the 
   CHECK(pcs(w.walk(called, record, kTrampoline)) == Pcs{kTrampoline, kCallerPc, kOuterPc, kRootPc});
 }
 
+TEST_CASE("a walk past code that could not be read is not remembered") {
+  MemoryCodeWorld w;
+  WalkMemory memory;
+  const FakeStack stack(kStackBegin, kWords);
+  const Registers registers = registers_at(at(kCalleePc), kStackBegin, kRecordOfOuter);
+  w.memory.put(kTrampoline, {0x75, 0x00});  // jne, and nothing that could be read
+  const auto walk = [&] { return pcs(w.unwinder.walk(registers, stack, w.modules, &memory)); };
+  for (int i = 0; i < 3; ++i) CHECK(walk() == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
+  w.memory.put(kTrampoline + 2, {0x48, 0x83, 0xc4, 0x08, 0xc3});
+  CHECK(walk() == kThroughTrampoline);
+}
+
+TEST_CASE("a caller further in is found again after a word that was none") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0x75, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3});
+  std::vector<uint64_t> other = kWords;
+  other[3] = 0;
+  CHECK(pcs(w.walk(other, kRecordOfOuter)) == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
+  CHECK(pcs(w.walk(kWords, kRecordOfOuter)) == kThroughTrampoline);
+}
+
+TEST_CASE("deep stacks of code that keeps frame pointers are soon read no more, and remembered") {
+  MemoryCodeWorld w;
+  constexpr uint64_t kFrames = 120;
+  std::vector<uint64_t> words;
+  for (uint64_t i = 0; i < kFrames; ++i) {
+    const uint64_t pc = kTrampoline + 8 * i;
+    w.memory.put(pc, {0x75, 0x00, 0xc9, 0xc3, 0x90, 0x90, 0x90, 0x90});  // jne; leave; ret
+    words.insert(words.end(), {kStackBegin + 16 * (i + 1), pc});
+  }
+  words.insert(words.end(), {0, at(kRootPc)});
+  const auto reads_of_walk = [&] {
+    const int before = w.memory.reads();
+    const Walk walk = w.walk(words, kStackBegin, kTrampoline);
+    CHECK(end_of(walk) == "root");
+    CHECK(walk.frames_walked() == kFrames + 2);
+    return w.memory.reads() - before;
+  };
+  const int first = reads_of_walk();
+  int rest = 0;
+  for (int i = 0; i < 20; ++i) rest += reads_of_walk();
+  CHECK(rest < 20 * first * 3 / 4);  // the rest reads what goes straight to a return
+
+  WalkMemory memory;
+  const Registers registers = registers_at(kTrampoline, kStackBegin, kStackBegin);
+  w.unwinder.walk(registers, FakeStack(kStackBegin, words), w.modules, &memory);
+  CHECK(memory.steps().size() > kFrames / 2);
+}
+
 TEST_CASE("code that jumps is read where the frame pointer leads nowhere") {
   MemoryCodeWorld w;
   w.memory.put(kTrampoline, {0x75, 0x00, 0x48, 0x83, 0xc4, 0x08, 0xc3});

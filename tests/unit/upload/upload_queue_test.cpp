@@ -300,12 +300,17 @@ TEST_CASE("What a spool took back is sent once, from memory, and told") {
 namespace {
 
 // The pauses between the first rounds with a server that answers `status`; the envelope is kept.
-std::vector<uint64_t> pauses_with(int status, uint64_t pause_ns, size_t count) {
+std::vector<uint64_t> pauses_with(int status, uint64_t pause_ns, size_t count,
+                                  bool has_accepted_others = false) {
   Bench bench;
-  bench.client.status = status;
   QueueOptions options;
   options.pause_ns = pause_ns;
   const auto queue = bench.start(options);
+  if (has_accepted_others) {
+    queue->put(envelope("other"));
+    while (bench.client.bodies().empty()) usleep(1000);
+  }
+  bench.client.status = status;
   queue->put(envelope("a"));
   while (bench.client.gaps_ns().size() < count) usleep(1000);
   std::vector<uint64_t> pauses_ns = bench.client.gaps_ns();
@@ -330,6 +335,12 @@ TEST_CASE("A wrong key is asked about ever less often, to a bound") {
     total_ns += pauses_ns[i];
   }
   CHECK(total_ns < 4'000'000'000);  // 0.2 s, but 8 s if they went on growing
+}
+
+TEST_CASE("One that a firewall does not take slows no others that were taken lately") {
+  constexpr uint64_t kPause_ns = 1'000'000;
+  const auto pauses_ns = pauses_with(403, kPause_ns, 15, true);
+  CHECK(*std::min_element(pauses_ns.begin() + 6, pauses_ns.end()) < 10 * kPause_ns);
 }
 
 TEST_CASE("A server that is away is asked as often as before") {

@@ -156,6 +156,32 @@ TEST_CASE("Children that the target had before are told of, as they are not reco
   ::kill(std::stoi(child), SIGKILL);
 }
 
+TEST_CASE("Children of children are told of, with what would record all of them", "[attach]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string inner = "\"" + target_path("spin") + "\" 60 & wait";
+  const BackgroundProcess target({.arguments = {"/bin/sh", "-c", "sh -c '" + inner + "' & wait"}});
+  const auto child_of = [](const std::string& pid) {
+    std::string child;
+    std::ifstream("/proc/" + pid + "/task/" + pid + "/children") >> child;
+    return child;
+  };
+  const std::string pid = std::to_string(target.pid());
+  std::string child;
+  std::string grandchild;
+  REQUIRE(wait_until([&] {
+    child = child_of(pid);
+    grandchild = child.empty() ? "" : child_of(child);
+    return !grandchild.empty();
+  }));
+  const auto recording = record(directory, {.options = {"-d", "0.2"}, .pids = {target.pid()}});
+  CHECK(contains(recording.result.standard_error,
+                 "2 processes that the target had started before are not recorded: "
+                 "sentry-prof record -p " +
+                     pid + "," + child + "," + grandchild));
+  for (const std::string& started : {grandchild, child}) ::kill(std::stoi(started), SIGKILL);
+}
+
 TEST_CASE("A program that was deleted while it runs keeps its names", "[deleted]") {
   SKIP_IF(missing_perf());
   const TemporaryDirectory directory;

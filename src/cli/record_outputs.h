@@ -6,6 +6,7 @@
 #include "cli/profile_outputs.h"
 #include "cli/record_options.h"
 #include "cli/record_upload.h"
+#include "os/signals.h"
 #include "recorder/raw_log_writer.h"
 #include "sentry_prof/result.h"
 #include "target/target_files.h"

@@ -5,6 +5,7 @@
 #include "cli/record_options.h"
 #include "cli/sender.h"
 #include "os/clock.h"
+#include "os/signals.h"
 #include "recorder/figures.h"
 #include "sentry/transaction_link.h"
 #include "upload/stop_event.h"

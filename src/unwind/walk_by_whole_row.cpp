@@ -115,6 +115,7 @@ std::optional<Step> Walker::step_by_copy_of_sp(const Row& row, RuntimeAddress fa
   return std::nullopt;
 }
 
+// Believed if it leads behind a call.
 std::optional<Step> Walker::step_by_likely_row(const Row& row) {
   const RowResult result =
       apply_row(row, arch_, {.registers = registers_, .is_leaf = cursor_.is_leaf}, stack_);

@@ -136,6 +136,7 @@ class UploadQueue {
   std::optional<Spool> keeping_;  // put()'s
   std::optional<Spool> sending_;  // the thread's
   static constexpr uint64_t kMostPauses = 20;
+  // Ten minutes of pauses: chunks come once a minute, so others are tried in between.
   static constexpr uint32_t kRoundsOfOneInTrouble = 20;
   uint64_t pauses_ = 1;
   std::mt19937_64 jitter_{std::random_device()()};

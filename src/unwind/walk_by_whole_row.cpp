@@ -20,7 +20,40 @@ constexpr uint64_t kAssemblyFrame_bytes = 4096;
 // makes one; switches of a coroutine's stack inside a handler are the reason for a few more.
 constexpr unsigned kMaxStackChanges = 8;
 
+// On x86-64, of a function that was just called. One that has called others keeps more than its
+// return address on the stack, which has to be aligned then (psABI, section 3.2.2).
+bool may_be_of_first_instruction(const Row& row) {
+  return row.cfa_kind == CfaKind::RegisterOffset && row.cfa_offset == 8 &&
+         row.cfa_register == arch_registers(Arch::X86_64).stack_pointer;
+}
+
 }  // namespace
+
+// `pc`: where the frame at the cursor is looked up. Unwinders return to a landing pad, from
+// libgcc's uw_install_context: no call stands before it, and where a row ends there, which is
+// another block's, the next one holds. Before a part of a function that was laid out elsewhere
+// (.cold) there may be none.
+RowStatus Walker::row_of_frame(LinkAddress pc, Row& row) {
+  const RowStatus status = module_->cfi->row_at(pc, row);
+  const LinkAddress behind{pc.value + 1};
+  const bool ends_here = status == RowStatus::Found
+                             ? row.end == behind && !row.is_signal_frame
+                             : status == RowStatus::NoCfi && arch_ == Arch::X86_64;
+  if (cursor_.pc_is_exact || !ends_here) return status;
+  Row next;
+  next.work = row.work;
+  const RowStatus next_status = module_->cfi->row_at(behind, next);
+  row.work = next.work;
+  const bool may_be_landing_pad =
+      next_status == RowStatus::Found && !next.is_signal_frame &&
+      (status == RowStatus::Found || !may_be_of_first_instruction(next)) &&
+      addresses_.call_behind(cursor_.pc).kind == CallKind::None;
+  if (!may_be_landing_pad) return status;
+  row = next;
+  frames_.last().pc_is_exact = true;
+  trail_.restate(frames_.last());
+  return RowStatus::Found;
+}
 
 // Or of the epilogue's code, where the row does not hold there. What that costs is added to the
 // row's work.
@@ -35,7 +68,7 @@ CompactRule Walker::rule_of_row(LinkAddress pc, Row& row) const {
 
 Step Walker::step_by_whole_row(LinkAddress pc) {
   Row row;
-  const RowStatus status = module_->cfi->row_at(pc, row);
+  const RowStatus status = row_of_frame(pc, row);
   if (status != RowStatus::Found) return step_without_row(status, pc, row);
   const CompactRule rule = rule_of_row(pc, row);
   if (!spend(row.work)) return ends(WalkEnd::Unsupported);

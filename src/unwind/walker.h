@@ -190,9 +190,10 @@ class Walker {
     return rule.kind == CompactKind::Full ? step_over(row) : step_by_rule(pc, rule);
   }
 
-  CompactRule make_rule(LinkAddress pc, Row& row) const {
-    const RowStatus status = module_->cfi->row_at(pc, row);
+  CompactRule make_rule(LinkAddress pc, Row& row) {
+    const RowStatus status = row_of_frame(pc, row);
     if (status != RowStatus::Found) return rule_without_row(status, pc, row);
+    if (is_at_landing_pad()) return {.kind = CompactKind::Full};
     const CompactRule rule = rule_of_row(pc, row);
     const bool is_too_expensive = rule.kind == CompactKind::Full && row.work > kMaxUncachedWork;
     return is_too_expensive ? CompactRule{.kind = CompactKind::Unsupported} : rule;
@@ -365,6 +366,8 @@ class Walker {
   }
 
   // walk_by_whole_row.cpp
+  RowStatus row_of_frame(LinkAddress pc, Row& row);
+  bool is_at_landing_pad() { return !cursor_.pc_is_exact && frames_.last().pc_is_exact; }
   CompactRule rule_of_row(LinkAddress pc, Row& row) const;
   [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc);
   Step step_without_row(RowStatus status, LinkAddress pc, Row& row);

@@ -30,7 +30,10 @@ const CodeInMemory::Page* CodeInMemory::page_at(uint64_t begin) const {
   if (!is_code(begin)) return nullptr;
   const PageId id{pid_, begin};
   const Page* const page = known(id);
-  if (is_fresh(page)) return page;
+  if (is_fresh(page)) {
+    if (is_old(*page)) note_old(id);
+    return page;
+  }
   if (!reads_.take(time_ns_)) {
     if (is_usable(page)) return page;
     ++pages_not_read_;
@@ -51,7 +54,27 @@ const CodeInMemory::Page* CodeInMemory::known(const PageId& id) const {
 }
 
 bool CodeInMemory::is_fresh(const Page* page) const {
-  return page != nullptr && age_ns(*page) < page->use_ns;
+  return page != nullptr && !page->is_doubtful && age_ns(*page) < page->use_ns;
+}
+
+bool CodeInMemory::is_old(const Page& page) const {
+  return page.size_bytes > 0 && age_ns(page) >= page.use_ns / kDoubtfulShare;
+}
+
+void CodeInMemory::note_old(const PageId& id) const {
+  const auto noted = std::span(old_ids_).first(old_pages_);
+  if (noted.size() == old_ids_.size() || std::ranges::find(noted, id) != noted.end()) return;
+  old_ids_[old_pages_++] = id;
+}
+
+bool CodeInMemory::doubt() {
+  if (old_pages_ == 0 || !doubts_.take(time_ns_)) return false;
+  for (const PageId& id : std::span(old_ids_).first(old_pages_)) {
+    std::unique_ptr<Page>& place = place_of(id);
+    if (known(id) != nullptr) place->is_doubtful = true;
+  }
+  old_pages_ = 0;
+  return true;
 }
 
 bool CodeInMemory::is_usable(const Page* page) const {
@@ -99,6 +122,7 @@ void CodeInMemory::keep(std::unique_ptr<Page> page, bool is_wanted) const {
   if (page->size_bytes == 0 && may_have_ended) {
     place->time_ns = time_ns_;
     place->use_ns = std::min(place->use_ns, kRetry_ns);
+    place->is_doubtful = false;
     return;
   }
   const bool is_same =

@@ -36,6 +36,11 @@ class CodeInMemory final : public unwind::CodeSource {
   // A read takes some 10 us (os::ProcessMemoryReader), mostly for the turn of its thread: at most 2
   // % of a CPU, while code is compiled and sampled at a high rate.
   static constexpr uint32_t kReadsPerSecond = 2000;
+  // A walk that fails may have come through code that was compiled since. Pages are read again for
+  // it that have been used for this part of their time; 200 times a second, as a program may have
+  // stacks of which none can be walked, and the second walk takes 30 us with its reads.
+  static constexpr uint64_t kDoubtfulShare = 16;
+  static constexpr uint32_t kDoubtsPerSecond = 200;
   // So the pages around come with it: compilers put one function beside the other.
   static constexpr uint64_t kPagesOfRead = 4;
 
@@ -47,7 +52,12 @@ class CodeInMemory final : public unwind::CodeSource {
     pid_ = pid;
     modules_ = &modules;
     time_ns_ = time_ns;
+    old_pages_ = 0;
   }
+
+  // Of the pages that were asked for since: whether some are not as new as they may be. They are
+  // read anew then.
+  [[nodiscard]] bool doubt();
 
   // Another program runs there now, or none.
   void forget(uint32_t pid);
@@ -76,6 +86,7 @@ class CodeInMemory final : public unwind::CodeSource {
     uint64_t use_ns = 0;
     uint64_t read_ns = 0;   // of the sample that it was read for
     size_t size_bytes = 0;  // 0: it could not be read
+    bool is_doubtful = false;
     std::array<std::byte, kPage_bytes> bytes;
   };
 
@@ -85,6 +96,8 @@ class CodeInMemory final : public unwind::CodeSource {
   uint64_t age_ns(const Page& page) const { return time_ns_ - std::min(time_ns_, page.time_ns); }
   const Page* known(const PageId& id) const;
   bool is_fresh(const Page* page) const;
+  bool is_old(const Page& page) const;
+  void note_old(const PageId& id) const;
   bool is_usable(const Page* page) const;
   void read_around(const PageId& wanted) const;
   bool has_room_for(const PageId& id) const;
@@ -98,6 +111,10 @@ class CodeInMemory final : public unwind::CodeSource {
   mutable std::array<std::unique_ptr<Page>, kPages> pages_;  // each page has one place
   mutable bool has_pages_ = false;
   mutable PerSecond reads_{kReadsPerSecond};
+  PerSecond doubts_{kDoubtsPerSecond};
+  // Of the sample. A walk comes through few pages; of more the first are read anew.
+  mutable std::array<PageId, 32> old_ids_;
+  mutable size_t old_pages_ = 0;
   mutable uint64_t pages_not_read_ = 0;
 };
 

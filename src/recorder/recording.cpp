@@ -182,6 +182,9 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   code_in_memory_.begin_sample(sample.pid, modules, time_ns);
   SampleWalk result{unwinder_.walk(registers, stack, modules, &memory)};
+  if (!result.walk.is_complete() && code_in_memory_.doubt()) {
+    result = {unwinder_.walk(registers, stack, modules, &memory)};
+  }
   if (result.walk.end == unwind::WalkEnd::OtherStack) {
     result = go_on_beyond_left_stack(result.walk, time_ns, sample, modules);
   } else if (result.walk.end == unwind::WalkEnd::StackTruncated) {

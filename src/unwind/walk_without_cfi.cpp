@@ -61,7 +61,9 @@ std::optional<Step> Walker::step_by_memory_code() {
     return step;
   }
   if (const std::optional<Step> step = step_by_prologue()) return step;
-  if (const std::optional<Step> step = step_outside_frame_record()) return step;
+  if (const std::optional<Step> step = step_outside_frame_record(Believed::AlsoMemoryCode)) {
+    return step;
+  }
   if (frame_pointer_leads_on()) return step_further_in();
   work = 0;
   const CompactRule rule = memory_rules_.whole(cursor_.pc, work);
@@ -91,13 +93,13 @@ std::optional<Step> Walker::step_further_in() {
 }
 
 // A leaf that was just called, or is about to return: the frame pointer leads past its caller.
-std::optional<Step> Walker::step_outside_frame_record() {
+std::optional<Step> Walker::step_outside_frame_record(Believed believed) {
   if (!cursor_.pc_is_exact) return std::nullopt;
   uint32_t work = 0;
   const CompactRule rule = rule_outside_frame_record(*memory_rules_.code(), {cursor_.pc}, work);
   if (!spend(work)) return ends(WalkEnd::Unsupported);
   if (rule.kind != CompactKind::CodeFromSp) return std::nullopt;
-  return step_by_code_to(cursor_.sp + as_bytes(rule.cfa_words), rule, Believed::AlsoMemoryCode);
+  return step_by_code_to(cursor_.sp + as_bytes(rule.cfa_words), rule, believed);
 }
 
 // `rule` is what the code says, if it says anything.

@@ -388,7 +388,6 @@ class Walker {
   [[gnu::noinline]] Step step_without_rows();
   [[gnu::noinline]] Step step_without_cfi(CompactRule rule);
   std::optional<Step> step_by_memory_code();
-  std::optional<Step> step_outside_frame_record();
   std::optional<Step> step_from_start_up_code();
   std::optional<uint64_t> word_of_frame_record();
   bool has_frame_record();
@@ -402,6 +401,7 @@ class Walker {
   std::optional<Step> step_from_word(uint64_t base, CompactRule rule);
   // Of return addresses: code that no file holds may have been laid out as one by hand.
   enum class Believed : uint8_t { BehindCalls, AlsoMemoryCode };
+  std::optional<Step> step_outside_frame_record(Believed believed);
   std::optional<Step> step_by_code_to(uint64_t cfa, CompactRule rule,
                                       Believed believed = Believed::BehindCalls);
   Step step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin);

@@ -260,6 +260,83 @@ TEST_CASE("a page that may not be read again is used for a second, and not belie
   CHECK(memory.at(kPage).empty());
 }
 
+TEST_CASE("what a walk failed with is read anew, unless it is as new as can be") {
+  constexpr uint64_t kDoubtful_ns = CodeInMemory::kShortestUse_ns / CodeInMemory::kDoubtfulShare;
+  Memory memory;
+  memory.sample(kNsPerSecond);
+  CHECK_FALSE(memory.code.doubt());  // nothing was asked for
+  memory.pages[kPage] = 1;
+  CHECK(memory.at(kPage) == Values{1, 1});
+  CHECK_FALSE(memory.code.doubt());
+  memory.pages[kPage] = 2;
+  memory.sample(kNsPerSecond + kDoubtful_ns - 1);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  CHECK_FALSE(memory.code.doubt());
+  memory.sample(kNsPerSecond + kDoubtful_ns);
+  CHECK(memory.at(kPage) == Values{1, 1});
+  CHECK(memory.code.doubt());
+  CHECK(memory.at(kPage) == Values{2, 2});
+  CHECK_FALSE(memory.code.doubt());
+  CHECK(memory.reads == 2);
+}
+
+TEST_CASE("what is doubted for nothing is doubted more and more seldom") {
+  Memory memory;
+  memory.pages[kPage] = 1;
+  for (uint64_t now_ns = kNsPerSecond; now_ns < 6 * kNsPerSecond; now_ns += kNsPerSecond / 1000) {
+    memory.sample(now_ns);
+    memory.at(kPage);
+    if (memory.code.doubt()) memory.at(kPage);
+  }
+  constexpr auto kMost = static_cast<int>(5 * CodeInMemory::kDoubtfulShare);  // of a second each
+  CHECK(memory.reads > kMost / 2);
+  CHECK(memory.reads < kMost + 10);
+}
+
+TEST_CASE("what is doubted and cannot be read any more is believed as before") {
+  Memory memory;
+  memory.pages[kPage] = 1;
+  memory.sample(kNsPerSecond);
+  memory.at(kPage);
+  memory.pages.clear();
+  memory.sample(kNsPerSecond + CodeInMemory::kShortestUse_ns / 2);
+  memory.at(kPage);
+  CHECK(memory.code.doubt());
+  CHECK(memory.at(kPage) == Values{1, 1});
+  CHECK(memory.at(kPage) == Values{1, 1});
+  CHECK(memory.reads == 2);
+}
+
+TEST_CASE("a program that compiles all the time has its code doubted 200 times a second") {
+  Memory memory;
+  uint32_t doubts = 0;
+  for (uint64_t i = 0; i < 2 * CodeInMemory::kDoubtsPerSecond; ++i) {
+    memory.pages[kPage] = static_cast<uint8_t>(i);
+    memory.sample(kNsPerSecond + i * kNsPerSecond / 500);
+    memory.at(kPage);
+    if (!memory.code.doubt()) continue;
+    ++doubts;
+    CHECK(memory.at(kPage)[0] == memory.pages[kPage]);
+  }
+  CHECK(doubts == CodeInMemory::kDoubtsPerSecond);
+}
+
+TEST_CASE("more pages than are doubted at once") {
+  Memory memory;
+  constexpr uint64_t kManyPages = 100;
+  const auto ask_for_all = [&] {
+    for (uint64_t i = 0; i < kManyPages; ++i) memory.at(kPage + i * kRead_bytes);
+  };
+  for (uint64_t i = 0; i < kManyPages; ++i) memory.pages[kPage + i * kRead_bytes] = 1;
+  memory.sample(kNsPerSecond);
+  ask_for_all();
+  memory.sample(kNsPerSecond + CodeInMemory::kShortestUse_ns / 2);
+  ask_for_all();
+  CHECK(memory.code.doubt());
+  ask_for_all();
+  CHECK(memory.reads == kManyPages + 32);
+}
+
 TEST_CASE("no more is read in a second than a small part of it allows") {
   Memory memory;
   const auto ask_for_many = [&](uint64_t time_ns) {

@@ -4,6 +4,8 @@
 #include "recording_fixture.h"
 #include "support/catch2.h"
 
+#include <semaphore>
+
 using namespace sentry_prof;
 using namespace sentry_prof::recorder_test;
 
@@ -77,6 +79,23 @@ TEST_CASE("Code that no file holds is read from its process") {
   CHECK(of_origin(FrameOrigin::Code) == (can_be_read ? 1 : 0));
   CHECK(of_origin(FrameOrigin::FramePointer) == (can_be_read ? 0 : 1));
   CHECK(run.recording->code_pages_not_read() == (can_be_read ? 0 : 1));
+}
+
+TEST_CASE("Code that was compiled since its page was read is read again where the walk failed") {
+  RecordingFixture run;
+  constexpr std::array<uint64_t, 3> kRegisters = {5, kStack, kCode + 8};  // no frame pointer
+  constexpr std::array<uint64_t, 3> kWords = {5, kCode + 0x100, 5};
+  SampleEvent event;
+  event.pid = event.tid = kPid;
+  event.registers = {true, false, std::as_bytes(std::span(kRegisters))};
+  event.stack = std::as_bytes(std::span(kWords));
+  run.recording->on_event({kNsPerSecond, event});
+  const auto& origins = run.recording->figures().frames_by_origin;
+  CHECK(origins[static_cast<size_t>(unwind::FrameOrigin::Code)] == 0);
+  run.put_code_that_returns();
+  run.recording->on_event({kNsPerSecond + kNsPerSecond / 100, event});
+  CHECK(origins[static_cast<size_t>(unwind::FrameOrigin::Code)] == 1);
+  CHECK(run.reads == 2);
 }
 
 TEST_CASE("Code of the program before an exec, or of an ended process, is forgotten") {
@@ -339,6 +358,41 @@ TEST_CASE("A disk that stays full, or is full again and again, is told once") {
   CHECK(figures.chunks_not_written == 5);
   CHECK(figures.write_errors == std::vector<std::string>{"chunk 1: the disk is full"});
   CHECK(run.sink.losses == figures.write_errors);
+}
+
+TEST_CASE("A disk that is too slow drops chunks, which is counted each time and told once") {
+  RecordingFixture run(kNsPerSecond);
+  std::binary_semaphore is_writing{0}, goes_on{0};
+  run.sink.before_write = [&](uint32_t number) {
+    if (number != 1 && number != 10) return;
+    is_writing.release();
+    goes_on.acquire();
+  };
+  uint64_t second = 0;
+  const auto add_chunks = [&](size_t count) {
+    for (; count > 0; --count) {
+      ++second;
+      run.sample(second * kNsPerSecond + 10);
+      run.sample(second * kNsPerSecond + 20);
+      run.recording->on_time((second + 1) * kNsPerSecond);
+    }
+  };
+  for (int stall = 0; stall < 2; ++stall) {
+    add_chunks(1);
+    is_writing.acquire();
+    CHECK(run.finisher->has_room_within(0));
+    add_chunks(ChunkFinisher::kMaxQueued);
+    CHECK_FALSE(run.finisher->has_room_within(0));
+    add_chunks(2);
+    goes_on.release();
+    while (!run.finisher->has_room_within(kNsPerSecond)) continue;
+  }
+  const RunFigures figures = run.finish((second + 2) * kNsPerSecond);
+  CHECK(figures.sample.loss(Loss::ChunkQueueFull) == 8);
+  CHECK(figures.chunks_written == 2 * (1 + ChunkFinisher::kMaxQueued));
+  CHECK(run.sink.losses ==
+        std::vector<std::string>{"what is recorded is written too slowly: chunks were dropped"});
+  CHECK(figures.broken_law().empty());
 }
 
 TEST_CASE("What the main program was called is known when others go on without it") {

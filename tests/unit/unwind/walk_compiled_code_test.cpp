@@ -274,6 +274,26 @@ TEST_CASE("a word on top of a method's stack that looks like a call's is none of
   CHECK(pcs(w.walk(words, 42)) == Pcs{kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc});
 }
 
+TEST_CASE("a stub that the virtual machine called itself is left by its return") {
+  CompiledCodeWorld w;
+  constexpr uint64_t kStubPc = kArea + 0x10;      // of ICache: before all methods
+  w.memory.put(kStubPc, {0x48, 0x83, 0xc7, 0x40,  // add $0x40,%rdi
+                         0xff, 0xce, 0x75, 0xf5,  // dec %esi; jne
+                         0x0f, 0xae, 0xf0,        // mfence
+                         0x48, 0x8b, 0xc2,        // mov %rdx,%rax
+                         0xc3});
+  // Below the caller's frame record stand words that are not the interpreter's.
+  const std::vector<uint64_t> words{at(kCallerOfMethodsPc), 0,         77, address_of_word(9),
+                                    address_of_word(12),    at(0x4080)};
+  const Walk walk = w.walk(words, address_of_word(4), kStubPc);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{kStubPc, kCallerOfMethodsPc});
+  // Code that no file holds may have such an address on top of the stack by chance.
+  std::vector<uint64_t> by_chance = words;
+  by_chance[0] = kInterpreterPc;
+  CHECK(pcs(w.walk(by_chance, address_of_word(4), kStubPc)) == Pcs{kStubPc});
+}
+
 TEST_CASE("a stub is of less than 1 KiB") {
   StubWorld w;
   w.memory.put_call(kInnerMethodPc, w.kStub);

@@ -1,6 +1,11 @@
 #include "unwind/return_addresses.h"
 
 namespace sentry_prof::unwind {
+namespace {
+
+constexpr CallsAbove kManyCalls{.count = 2};
+
+}  // namespace
 
 // A direct call that leads to no code is none: those bytes are something else.
 CallSite ReturnAddresses::call_behind(uint64_t return_address) {
@@ -46,25 +51,32 @@ bool ReturnAddresses::has_cfi_at(const Module& module, LinkAddress pc) {
 
 CallsAbove ReturnAddresses::calls_between(const StackSnapshot& stack, uint64_t begin,
                                           uint64_t end) {
+  const CallsAbove call = innermost_call(stack, begin, end);
+  if (call.count != 1) return call;
+  const bool is_only = call.kind != CallKind::Unknown &&
+                       innermost_call(stack, call.slot + sizeof(uint64_t), end).count == 0;
+  return is_only ? call : kManyCalls;
+}
+
+CallsAbove ReturnAddresses::innermost_call(const StackSnapshot& stack, uint64_t begin,
+                                           uint64_t end) {
   constexpr uint32_t kWordsPerWork = 64;  // most words are no addresses of code
-  constexpr CallsAbove kMany{.count = 2};
   if (modules_.modules().empty()) return {};
   const uint64_t code_begin = modules_.modules().front().begin.value;
   const uint64_t code_bytes = modules_.modules().back().end.value - code_begin;
-  CallsAbove calls;
   uint64_t word = 0;
   uint32_t words = 0;
   for (uint64_t slot = begin; slot < end && stack.read_u64({slot}, word); slot += sizeof word) {
-    if (++words % kWordsPerWork == 0 && !spend(1)) return kMany;
+    if (++words % kWordsPerWork == 0 && !spend(1)) return kManyCalls;
     word = without_signature(word);
     if (word - code_begin > code_bytes) continue;
     const CallKind kind = call_behind(word).kind;
-    if (!spend(1)) return kMany;
-    if (kind == CallKind::None) continue;
-    if (calls.count > 0 || kind == CallKind::Unknown) return kMany;
-    calls = {.count = 1, .slot = slot, .return_address = word, .kind = kind};
+    if (!spend(1)) return kManyCalls;
+    if (kind != CallKind::None) {
+      return {.count = 1, .slot = slot, .return_address = word, .kind = kind};
+    }
   }
-  return calls;
+  return {};
 }
 
 }  // namespace sentry_prof::unwind

@@ -59,6 +59,8 @@ class ReturnAddresses {
   // In [begin, end), as far as the copy goes. Two stand for more, for work that is used up, and for
   // code that cannot be read, which may have a call there: these prove nothing.
   CallsAbove calls_between(const StackSnapshot& stack, uint64_t begin, uint64_t end);
+  // The innermost of them, if there is one; its kind may be Unknown. Two: no work is left.
+  CallsAbove innermost_call(const StackSnapshot& stack, uint64_t begin, uint64_t end);
 
  private:
   bool spend(uint32_t work) { return unwind::spend(work, work_left_); }

@@ -39,6 +39,9 @@ Step Walker::step_without_rows() {
   if (arch_ == Arch::X86_64 && module_->code == nullptr && memory_rules_.code() != nullptr) {
     if (const std::optional<Step> step = step_by_memory_code()) return *step;
   }
+  if (arch_ == Arch::X86_64 && module_->image == kNoImage && !frame_pointer_leads_on()) {
+    if (const std::optional<Step> step = step_by_row_of_called()) return *step;
+  }
   return step_without_cfi({});
 }
 
@@ -174,10 +177,20 @@ bool Walker::step_by_code_of_leaf() {
   start_at_first();
   module_ = addresses_.module_at(cursor_.pc);
   uint32_t work = 0;
-  const CompactRule rule = rule_of_code(to_link({cursor_.pc}, module_->bias), work);
+  const CompactRule rule =
+      was_just_called()
+          ? CompactRule{.kind = CompactKind::CodeFromSp, .cfa_words = 1, .return_address_words = -1}
+          : rule_of_code(to_link({cursor_.pc}, module_->bias), work);
   const bool goes_on = spend(work) && step_by_code(rule) == Step::Continues;
   if (!goes_on) module_ = nullptr;
   return goes_on;
+}
+
+bool Walker::was_just_called() {
+  uint64_t return_address = 0;
+  if (!stack_.read_u64({cursor_.sp}, return_address)) return false;
+  const CallSite call = addresses_.call_behind(return_address);
+  return call.kind == CallKind::Direct && call.target(return_address) == cursor_.pc;
 }
 
 // The leaf's row may not hold (OCaml's caml_raise_exn is said to have popped its return address at

@@ -1,6 +1,6 @@
 // The walk from frame to frame by compact rules: the path that nearly every frame takes, kept where
 // it can be inlined. What rules cannot say is in walk_by_whole_row.cpp, code without unwind
-// information in walk_without_cfi.cpp, walk_by_function_start.cpp and walk_by_prologue.cpp.
+// information in walk_without_cfi.cpp and walk_by_*.cpp.
 #pragma once
 
 #include "unwind/code_facts.h"
@@ -397,6 +397,7 @@ class Walker {
   std::optional<Step> step_from_register(CompactRule rule);
   bool goes_on_by_code_of_leaf();
   bool step_by_code_of_leaf();
+  bool was_just_called();
   [[gnu::noinline]] Step ends_unless_code_leads_on(WalkEnd end);
   std::optional<Step> step_from_word(uint64_t base, CompactRule rule);
   // Of return addresses: code that no file holds may have been laid out as one by hand.
@@ -426,6 +427,10 @@ class Walker {
   bool is_sp_of_call(uint64_t sp);
   RuntimeAddress begin_of_memory_code() const;
   std::optional<uint64_t> sp_kept_by_callee(uint64_t cfa_above_sp);
+
+  // walk_by_called_row.cpp
+  std::optional<Step> step_by_row_of_called();
+  std::optional<CompactRule> rule_of_called(uint64_t pc);
 
   // walk_by_function_start.cpp
   bool may_read_function() const;

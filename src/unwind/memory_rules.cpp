@@ -59,7 +59,7 @@ const MemoryRules::Known& MemoryRules::known_whole(uint64_t pc, uint32_t& work) 
   Known& of_pc = known(pc, work);
   if (!of_pc.whole) {
     const NotingSource code(*code_);
-    of_pc.whole = rule_from_code(code, {pc}, work, kMaxInstructionsOfMemory);
+    of_pc.whole = rule_from_memory_code(code, {pc}, work);
     of_pc.is_whole_read = !code.has_failed();
   }
   return of_pc;

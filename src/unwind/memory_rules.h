@@ -32,8 +32,8 @@ class MemoryRules {
 
   // Of the code at `pc`: rule_from_straight_code(); null if it cannot be read.
   const CompactRule* straight(uint64_t pc, uint32_t& work);
-  // find_prologue() and rule_from_code(), for a pc that straight() has just been asked for. The
-  // first is not asked each time for a pc that had none near lately, as the interpreter has.
+  // find_prologue() and rule_from_memory_code(), for a pc that straight() has just been asked for.
+  // The first is not asked each time for a pc that had none near lately, as the interpreter has.
   Prologue prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact, uint32_t& work);
   CompactRule whole(uint64_t pc, uint32_t& work);
 

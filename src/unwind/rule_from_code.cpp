@@ -3,6 +3,7 @@
 #include "unwind/call_site.h"
 #include "unwind/code_state.h"
 #include "unwind/code_window.h"
+#include "unwind/constant_register.h"
 #include "unwind/x86_instruction.h"
 
 #include <algorithm>
@@ -15,10 +16,14 @@ namespace {
 constexpr uint32_t kInstructionWork = 4;
 // Twice what the longest way that was met takes. A walk may need some such rules, see kMaxWork.
 constexpr uint32_t kMaxRuleWork = 1u << 16;
+// The return of most functions is nearer: what branches lead to, which may be calls that do not
+// return, need not be looked at before it.
+constexpr unsigned kLongRun_instructions = 256;
 
 struct Branch {
   LinkAddress target;
   CodeState state;
+  ConstantRegister constant;
   LinkAddress stretch_end;
 };
 
@@ -69,8 +74,9 @@ bool is_call(Bytes code, const X86Instruction& instruction) {
   return call_before(code.first(instruction.size_bytes)).kind != CallKind::None;
 }
 
-// Straight follows no jump, and ends at a branch; PastBranches goes on behind it.
-enum class Way : uint8_t { Straight, PastBranches, AlongJumps };
+// Straight follows no jump, and ends at a branch; PastBranches goes on behind it; AlongAllJumps
+// follows those by a register, too, that was loaded with an address.
+enum class Way : uint8_t { Straight, PastBranches, AlongJumps, AlongAllJumps };
 
 class CodeReading {
  public:
@@ -88,7 +94,11 @@ class CodeReading {
       const Outcome outcome = read_instruction(arguments_bytes);
       if (outcome == Outcome::Returns) return {pc, stretch_end_, state_.rule(arguments_bytes)};
       if (outcome == Outcome::Stops) may_return_ = true;
-      if (outcome != Outcome::GoesOn && !take_branch()) return {pc, pc, rule_without_return()};
+      if (outcome == Outcome::GoesOn) {
+        if (is_long_run()) put_off();
+      } else if (!take_branch()) {
+        return {pc, pc, rule_without_return()};
+      }
     }
     return {pc, pc, {}};
   }
@@ -143,13 +153,26 @@ class CodeReading {
 
   // `arguments_bytes` is set where it returns.
   Outcome read_instruction(int32_t& arguments_bytes) {
-    const auto instruction = decode_x86(window_.at(pc_));
-    const Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
+    const Bytes code = window_.at(pc_);
+    const auto instruction = decode_x86(code);
+    const Outcome outcome = instruction
+                                ? apply_or_jump(code.first(instruction->size_bytes), *instruction)
+                                : Outcome::Stops;
     if (outcome == Outcome::Returns) arguments_bytes = instruction->operand;
     if (outcome == Outcome::GoesOn && !may_go_on()) {
       return came_by_jump_ ? Outcome::Stops : Outcome::Ends;
     }
     return outcome;
+  }
+
+  Outcome apply_or_jump(Bytes code, const X86Instruction& instruction) {
+    if (way_ != Way::AlongAllJumps) return apply(instruction);
+    const std::optional<uint64_t> target = constant_.target_of_jump(code);
+    constant_.apply(code, instruction);
+    if (!target) return apply(instruction);
+    pc_.value += instruction.size_bytes;
+    stay_in_stretch(X86Effect::Jump);
+    return jump({*target});
   }
 
   Outcome apply(const X86Instruction& instruction) {
@@ -162,10 +185,10 @@ class CodeReading {
     switch (instruction.effect) {
       case X86Effect::Branch:
         if (way_ == Way::Straight) return Outcome::Stops;
-        if (way_ == Way::AlongJumps) note_branch(target);
+        if (follows_jumps()) note_branch(target);
         return Outcome::GoesOn;
       case X86Effect::Jump:
-        return way_ == Way::AlongJumps ? jump(target) : Outcome::Stops;
+        return follows_jumps() ? jump(target) : Outcome::Stops;
       case X86Effect::JumpByPointer:
         return way_ == Way::PastBranches ? Outcome::Stops : Outcome::Returns;
       case X86Effect::Return:
@@ -185,9 +208,11 @@ class CodeReading {
     }
   }
 
+  bool follows_jumps() const { return way_ == Way::AlongJumps || way_ == Way::AlongAllJumps; }
+
   void note_tail_call() {
     const CompactRule rule = state_.rule(0);
-    if (way_ == Way::AlongJumps && !tail_call_ && rule != CompactRule{}) tail_call_ = rule;
+    if (follows_jumps() && !tail_call_ && rule != CompactRule{}) tail_call_ = rule;
   }
 
   // Not into code that was read. Nor to where a branch leads with its stack pointer elsewhere: this
@@ -238,7 +263,7 @@ class CodeReading {
     if (branch_count_ == branches_.size()) {
       is_read_whole_ = false;
     } else {
-      branches_[branch_count_++] = {target, state_, stretch_end_};
+      branches_[branch_count_++] = {target, state_, constant_, stretch_end_};
       if (pc_ < target) next_noted_ = std::min(next_noted_, target.value);
     }
   }
@@ -250,13 +275,32 @@ class CodeReading {
       if (is_read(branch.target) || !open_run(branch.target)) continue;
       pc_ = branch.target;
       state_ = branch.state;
+      constant_ = branch.constant;
       stretch_end_ = branch.stretch_end;
       is_in_stretch_ = false;
       came_by_jump_ = false;
+      run_begin_ = instructions_;
       find_next_noted();
       return true;
     }
     return false;
+  }
+
+  // A trace may be one long run, but near each of its branches there is an exit (PyPy's guards).
+  bool is_long_run() const {
+    return way_ == Way::AlongAllJumps && instructions_ - run_begin_ >= kLongRun_instructions &&
+           branch_count_ > 0;
+  }
+
+  // The run at hand comes last.
+  void put_off() {
+    const Branch rest{pc_, state_, constant_, stretch_end_};
+    run_begin_ = instructions_;
+    if (!take_branch()) return;
+    std::copy_backward(branches_.begin(), branches_.begin() + branch_count_,
+                       branches_.begin() + branch_count_ + 1);
+    branches_.front() = rest;
+    ++branch_count_;
   }
 
   // What stood behind the branch went on there.
@@ -298,8 +342,10 @@ class CodeReading {
   uint32_t& work_;
   uint32_t work_before_ = 0;
   unsigned instructions_ = 0;
+  unsigned run_begin_ = 0;  // of them, since the last branch was taken
   LinkAddress pc_;
   CodeState state_;
+  ConstantRegister constant_;
   LinkAddress stretch_end_;
   bool is_in_stretch_ = true;  // what was read lies in a row, in the state of the first instruction
   // Of the first jump that may be one. If it goes by a table, some branch leads to a return.
@@ -333,6 +379,12 @@ bool is_behind_push_of_frame_pointer(const CodeSource& code, LinkAddress pc, uin
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
                            unsigned max_instructions) {
   return stretch_from_code(code, pc, work, max_instructions, {}).rule;
+}
+
+CompactRule rule_from_memory_code(const CodeSource& code, RuntimeAddress pc, uint32_t& work) {
+  return CodeReading(code, Way::AlongAllJumps, kMaxInstructionsOfMemory, work)
+      .run({pc.value}, {})
+      .rule;
 }
 
 CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,

@@ -20,14 +20,18 @@ namespace sentry_prof::unwind {
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
                            unsigned max_instructions);
 
-// The same, and how far the rule holds: an empty stretch if there is no return, or if the
+// The same of code that no file holds, by runtime address, which may jump to an address that it
+// loads: of an image that would be one of a file at the place for which it was linked.
+CompactRule rule_from_memory_code(const CodeSource& code, RuntimeAddress pc, uint32_t& work);
+
+// rule_from_code(), and how far the rule holds: an empty stretch if there is no return, or if the
 // instruction itself changes what the rule tells of. `known` is a stretch of the same code that
 // contains `pc` or begins behind it, or is empty: reading on need go no further than there.
 CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
                               unsigned max_instructions, const CodeStretch& known);
 
-// The same from code that goes straight to its return, in a few instructions: that much leaves
-// nothing to guess but whether a call returns.
+// rule_from_code() from code that goes straight to its return, in a few instructions: that much
+// leaves nothing to guess but whether a call returns.
 CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work);
 
 // The same where branches may lie between, which are not taken: HotSpot's code looks between the

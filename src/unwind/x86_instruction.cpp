@@ -68,7 +68,7 @@ class Effects {
       case 0xae:  // rdfsbase, rdgsbase; wrfsbase and wrgsbase read
         return has_f3_and_register(0, 1) ? write_to(code_.rm) : X86Instruction{};
       case 0xa2:  // cpuid
-        return write_followed(kBx);
+        return write_told(kBx);
       case 0xba:  // bt, which only reads, bts, btr, btc
         return code_.is_register() && (code_.reg & 7) > 4 ? write_to(code_.rm) : X86Instruction{};
       case 0x2c:
@@ -139,8 +139,8 @@ class Effects {
       case 0x6a:
       case 0x9c:
         return push(false);
-      case 0xe8:  // call, which preserves none of the others
-        return write_followed(kX86R10);
+      case 0xe8:
+        return call();
       case 0x9d:
         return pop(0);
       case 0x8f:
@@ -192,9 +192,9 @@ class Effects {
       case 0:
       case 1:
         return code_.is_register() ? write_to(code_.rm) : X86Instruction{};
-      case 2:  // call
+      case 2:
       case 3:
-        return write_followed(kX86R10);
+        return call();
       case 4: {
         const bool is_through_pointer = code_.mod == 0 && (code_.rm & 7) == 5;
         if (is_through_pointer) return with(X86Effect::JumpByPointer);
@@ -272,21 +272,28 @@ class Effects {
   }
 
   X86Instruction write_to(unsigned number) const {
-    if (!code_.has_rex && writes_byte()) return write_followed(number & 3);  // %ah to %bh, too
+    if (!code_.has_rex && writes_byte()) return write_told(number & 3);  // %ah to %bh, too
     if (number == kSp) return with(X86Effect::OverwritesSp);
-    return number == kFp ? with(X86Effect::OverwritesFp) : write_followed(number);
+    return number == kFp ? with(X86Effect::OverwritesFp) : write_told(number);
   }
 
   static bool is_followed(unsigned number) { return (kX86FollowedRegisters >> number & 1) != 0; }
 
-  static X86Instruction write_followed(unsigned number) {
+  static X86Instruction write_told(unsigned number) {
     X86Instruction result;
-    if (is_followed(number)) result.writes = static_cast<X86Registers>(1u << number);
+    if ((kX86ToldRegisters >> number & 1) != 0) {
+      result.writes = static_cast<X86Registers>(1u << number);
+    }
     return result;
   }
 
+  // It preserves the others.
+  static X86Instruction call() {
+    return {.writes = static_cast<X86Registers>(1u << kX86R10 | 1u << kX86R11)};
+  }
+
   X86Instruction load_r10() const {
-    X86Instruction result = write_followed(kX86R10);
+    X86Instruction result = write_told(kX86R10);
     result.effect = X86Effect::LoadsR10;
     result.operand = code_.displacement;
     return result;
@@ -309,7 +316,7 @@ class Effects {
   }
 
   X86Instruction pop(unsigned number) const {
-    X86Instruction result = write_followed(number);
+    X86Instruction result = write_told(number);
     result.effect = number == kFp       ? X86Effect::PopFp
                     : number == kSp     ? X86Effect::SpFromStack
                     : number == kX86R10 ? X86Effect::PopR10

@@ -1,6 +1,6 @@
 // An instruction of x86-64: how long it is, and what it does to the stack pointer, to the frame
 // pointer, to where the code goes on, and which other registers it writes of those that the stack
-// pointer comes from (kX86FollowedRegisters). Nothing else is told;
+// pointer and jumps come from (kX86ToldRegisters). Nothing else is told;
 // nor is what instructions write that user code hardly has: of half precision to a general register
 // (EVEX map 5), of the kernel (sldt, lfs, mov %cr3), cmpccxadd.
 // Source: Intel SDM, volume 2, appendix A (opcode maps) and chapters 3 to 5.
@@ -51,11 +51,15 @@ inline constexpr X86Registers kX86KeptRegisters = 0xf008;
 // and save it as a local variable. Calls overwrite it.
 inline constexpr unsigned kX86R10 = 10;
 inline constexpr X86Registers kX86FollowedRegisters = kX86KeptRegisters | 1u << kX86R10;
+// For whatever is needed for a moment (psABI, figure 3.4): JIT compilers load addresses into it, to
+// which they jump. Calls and the kernel overwrite it.
+inline constexpr unsigned kX86R11 = 11;
+inline constexpr X86Registers kX86ToldRegisters = kX86FollowedRegisters | 1u << kX86R11;
 
 struct X86Instruction {
   uint8_t size_bytes = 0;
   X86Effect effect = X86Effect::None;
-  X86Registers writes = 0;
+  X86Registers writes = 0;  // of kX86ToldRegisters
   int32_t operand = 0;
   uint8_t source = 0;  // of SpFromRegister: the number of one of kX86FollowedRegisters
 

@@ -51,15 +51,7 @@ void check_decoding(Bytes code) {
   require(!decode_x86(Bytes(copy).first(instruction->size_bytes - 1)));
 }
 
-void check_rule(const CodeSource& code, LinkAddress pc) {
-  uint32_t work = 0;
-  const CodeStretch stretch = stretch_from_code(code, pc, work, kMaxInstructionsOfFile, {});
-  const CompactRule rule = stretch.rule;
-  require(work > 0 && work <= kMaxWork);
-  require(stretch.begin == pc && stretch.begin <= stretch.end);
-  uint32_t work_again = 0;
-  require(rule_from_code(code, pc, work_again, kMaxInstructionsOfFile) == rule &&
-          work_again == work);
+void check_is_one_of_code(CompactRule rule) {
   if (rule.kind == CompactKind::NoCfi) return require(rule == CompactRule{});
   if (rule.kind == CompactKind::RootBehindNoCall) {
     return require(rule == CompactRule{.kind = CompactKind::RootBehindNoCall});
@@ -76,6 +68,25 @@ void check_rule(const CodeSource& code, LinkAddress pc) {
   // The return address is on the stack, which is above the stack pointer.
   const int slot_words = rule.cfa_words + rule.return_address_words;
   require(slot_words >= (rule.kind == CompactKind::CodeFromSp ? 0 : 1));
+}
+
+void check_rule(const CodeSource& code, LinkAddress pc) {
+  uint32_t work = 0;
+  const CodeStretch stretch = stretch_from_code(code, pc, work, kMaxInstructionsOfFile, {});
+  const CompactRule rule = stretch.rule;
+  require(work > 0 && work <= kMaxWork);
+  require(stretch.begin == pc && stretch.begin <= stretch.end);
+  uint32_t work_again = 0;
+  require(rule_from_code(code, pc, work_again, kMaxInstructionsOfFile) == rule &&
+          work_again == work);
+  check_is_one_of_code(rule);
+}
+
+void check_rule_of_memory(const CodeSource& code, LinkAddress pc) {
+  uint32_t work = 0;
+  const CompactRule rule = rule_from_memory_code(code, {pc.value}, work);
+  require(work > 0 && work <= kMaxWork);
+  check_is_one_of_code(rule);
 }
 
 void check_rule_of_function(const CodeSource& code, LinkAddress begin, LinkAddress pc) {
@@ -113,6 +124,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Bytes rest = bytes.subspan(at);
     check_decoding(rest.first(std::min(rest.size(), 2 * kLongestX86Instruction_bytes)));
     check_rule(code, {begin.value + at});
+    check_rule_of_memory(code, {begin.value + at});
     check_rule_of_function(code, begin, {begin.value + at});
   }
   // Functions' beginnings lie before it, or ahead.

@@ -113,22 +113,25 @@ X86Instruction with(X86Effect effect, int64_t operand = 0) {
   return {.effect = effect, .operand = static_cast<int32_t>(operand)};
 }
 
-// %rbx, %r10 and %r12 to %r15, by any of their names; else none.
-unwind::X86Registers followed_register(std::string_view name) {
+// %rbx and %r10 to %r15, by any of their names; else none.
+unwind::X86Registers told_register(std::string_view name) {
   if (is_one_of(name, std::array<std::string_view, 5>{"%rbx", "%ebx", "%bx", "%bl", "%bh"})) {
     return 1u << 3;
   }
   const bool is_high = name.size() >= 4 && name.starts_with("%r1") && name[3] >= '0' &&
-                       name[3] <= '5' && name[3] != '1' &&
-                       (name.size() == 4 || name.find_first_of("dwb") == 4);
+                       name[3] <= '5' && (name.size() == 4 || name.find_first_of("dwb") == 4);
   return is_high ? static_cast<unwind::X86Registers>(1u << (10 + name[3] - '0')) : 0;
 }
 
 X86Instruction write_to(std::string_view name) {
   if (is_sp(name)) return with(X86Effect::OverwritesSp);
   X86Instruction result = with(is_fp(name) ? X86Effect::OverwritesFp : X86Effect::None);
-  result.writes = followed_register(name);
+  result.writes = told_register(name);
   return result;
+}
+
+unwind::X86Registers followed_register(std::string_view name) {
+  return told_register(name) & unwind::kX86FollowedRegisters;
 }
 
 X86Instruction sp_from(unwind::X86Registers source, int64_t displacement) {
@@ -263,7 +266,9 @@ X86Instruction effect_of(const DisassembledInstruction& instruction, const Parts
   if (is("leave")) return with(X86Effect::Leave);
   if (is("enter")) return with(X86Effect::Stops);
   if (is("ret")) return effect_of_return(parts);
-  if (is("call") || mnemonic == "lcall") return write_to("%r10");  // preserves none of the others
+  if (is("call") || mnemonic == "lcall") {
+    return {.writes = 1u << unwind::kX86R10 | 1u << unwind::kX86R11};  // preserves the others
+  }
   constexpr std::array<std::string_view, 3> kKernelCalls{"syscall", "sysenter", "int"};
   if (is_one_of(mnemonic, kKernelCalls)) return with(X86Effect::CallsKernel);
   if (is_one_of(mnemonic, kTraps)) return with(X86Effect::Traps);

@@ -30,11 +30,12 @@ TEST_CASE("the stack pointer from another register") {
   check_from({0x49, 0x8d, 0x65, 0x08}, 13, 8);                            // lea 8(%r13),%rsp
   check_from({0x49, 0x8d, 0x62, 0xf8}, 10, -8);                           // lea -8(%r10),%rsp
   check_effect({0x89, 0xdc}, X86Effect::OverwritesSp);                    // mov %ebx,%esp
+  check_effect({0x4c, 0x89, 0xdc}, X86Effect::OverwritesSp);              // mov %r11,%rsp
   check_effect({0x4a, 0x8d, 0x64, 0x33, 0x08}, X86Effect::OverwritesSp);  // lea 8(%rbx,%r14),%rsp
 }
 
 TEST_CASE("which of these registers are written") {
-  constexpr X86Registers kBx = 1u << 3, k10 = 1u << 10, k12 = 1u << 12;
+  constexpr X86Registers kBx = 1u << 3, k10 = 1u << 10, k11 = 1u << 11, k12 = 1u << 12;
   check_writes({0x5b}, kBx);                                // pop %rbx
   check_writes({0x66, 0x5b}, kBx);                          // pop %bx
   check_writes({0x41, 0x5f}, 1u << 15);                     // pop %r15
@@ -52,8 +53,9 @@ TEST_CASE("which of these registers are written") {
   check_writes({0xc4, 0x62, 0xe3, 0xf6, 0xe0}, kBx | k12);  // mulx %rax,%rbx,%r12
   check_writes({0x4c, 0x8d, 0x54, 0x24, 0x08}, k10);        // lea 8(%rsp),%r10
   check_writes({0x41, 0x5a}, k10);                          // pop %r10
-  check_writes({0xe8, 0, 0, 0, 0}, k10);                    // call
-  check_writes({0xff, 0xd0}, k10);                          // call *%rax
+  check_writes({0x4d, 0x8b, 0x1b}, k11);                    // mov (%r11),%r11
+  check_writes({0xe8, 0, 0, 0, 0}, k10 | k11);              // call
+  check_writes({0xff, 0xd0}, k10 | k11);                    // call *%rax
   check_writes({0x53}, 0);                                  // push %rbx
   check_writes({0x48, 0x39, 0xd8}, 0);                      // cmp %rbx,%rax
   check_writes({0x48, 0x89, 0xd8}, 0);                      // mov %rbx,%rax

@@ -7,12 +7,12 @@ using namespace sentry_prof::test;
 
 namespace {
 
-constexpr int kExit = 0x2000;  // add $0x10,%rsp; ret
+constexpr int kExitOfTrace = 0x2000;  // add $0x10,%rsp; ret
 
 struct MemoryCode {
   explicit MemoryCode(const std::vector<int>& bytes) {
     code.put(kFunctionBegin, bytes);
-    code.put(kExit, {0x48, 0x83, 0xc4, 0x10, 0xc3});
+    code.put(kExitOfTrace, {0x48, 0x83, 0xc4, 0x10, 0xc3});
   }
   CompactRule rule() {
     uint32_t work = 0;
@@ -22,7 +22,7 @@ struct MemoryCode {
 };
 
 // movabs $value,%r11
-std::vector<int> load(int value) {
+std::vector<int> load_r11(int value) {
   return {0x49, 0xbb, value & 0xff, value >> 8, 0, 0, 0, 0, 0, 0};
 }
 
@@ -32,42 +32,46 @@ std::vector<int> joined(std::initializer_list<std::vector<int>> parts) {
   return bytes;
 }
 
-const std::vector<int> kJump{0x41, 0xff, 0xe3};         // jmp *%r11
-const std::vector<int> kPush{0x41, 0x53};               // push %r11
+const std::vector<int> kJumpByR11{0x41, 0xff, 0xe3};    // jmp *%r11
+const std::vector<int> kPushR11{0x41, 0x53};            // push %r11
 const std::vector<int> kAdd16{0x4d, 0x8d, 0x5b, 0x10};  // lea 0x10(%r11),%r11
 const std::vector<int> kSubtract256{0x4d, 0x8d, 0x9b, 0x00, 0xff, 0xff, 0xff};
 
 }  // namespace
 
 TEST_CASE("a jump by a register that was loaded with an address") {
-  CHECK(MemoryCode(joined({load(kExit), kJump})).rule() == from_sp(3));
-  CHECK(MemoryCode(joined({load(kExit - 16), kAdd16, kJump})).rule() == from_sp(3));
-  CHECK(MemoryCode(joined({load(kExit + 256), kSubtract256, kJump})).rule() == from_sp(3));
+  CHECK(MemoryCode(joined({load_r11(kExitOfTrace), kJumpByR11})).rule() == from_sp(3));
+  CHECK(MemoryCode(joined({load_r11(kExitOfTrace - 16), kAdd16, kJumpByR11})).rule() == from_sp(3));
+  CHECK(MemoryCode(joined({load_r11(kExitOfTrace + 256), kSubtract256, kJumpByR11})).rule() ==
+        from_sp(3));
   // As PyPy's guards push what the exit pops.
-  CHECK(MemoryCode(joined({load(kExit - 16), kPush, kAdd16, kJump})).rule() == from_sp(2));
-  CHECK(MemoryCode(joined({load(kExit), {0x48, 0x89, 0xc8}, kJump})).rule() == from_sp(3));
+  CHECK(MemoryCode(joined({load_r11(kExitOfTrace - 16), kPushR11, kAdd16, kJumpByR11})).rule() ==
+        from_sp(2));
+  CHECK(MemoryCode(joined({load_r11(kExitOfTrace), {0x48, 0x89, 0xc8}, kJumpByR11})).rule() ==
+        from_sp(3));
 }
 
 TEST_CASE("a register that was written since says nothing of where it leads") {
   const auto stops = [](const std::vector<int>& between) {
-    return MemoryCode(joined({load(kExit), between, kJump})).rule() ==
+    return MemoryCode(joined({load_r11(kExitOfTrace), between, kJumpByR11})).rule() ==
            from_sp(1);  // as a tail call
   };
   CHECK(stops({0x4d, 0x8b, 0x1b}));           // mov (%r11),%r11
   CHECK(stops({0x41, 0xbb, 0, 0x20, 0, 0}));  // mov $0x2000,%r11d, which is not followed
   CHECK(stops({0xe8, 0, 0, 0, 0}));           // call
   CHECK(stops({0x0f, 0x05}));                 // syscall
-  CHECK(MemoryCode(kJump).rule() == from_sp(1));
+  CHECK(MemoryCode(kJumpByR11).rule() == from_sp(1));
 }
 
 TEST_CASE("a branch keeps what was loaded before it") {
   // jne 1f; load of another; hlt; 1: jmp *%r11
-  CHECK(MemoryCode(joined({load(kExit), {0x75, 11}, load(0x3000), {0xf4}, kJump})).rule() ==
-        from_sp(3));
+  CHECK(
+      MemoryCode(joined({load_r11(kExitOfTrace), {0x75, 11}, load_r11(0x3000), {0xf4}, kJumpByR11}))
+          .rule() == from_sp(3));
 }
 
 TEST_CASE("only of code that no file holds: that of a file is read where it was linked") {
-  const MemoryCode memory(joined({load(kExit), kJump}));
+  const MemoryCode memory(joined({load_r11(kExitOfTrace), kJumpByR11}));
   uint32_t work = 0;
   CHECK(rule_from_code(memory.code, {kFunctionBegin}, work, kMaxInstructionsOfMemory) ==
         from_sp(1));
@@ -78,10 +82,10 @@ TEST_CASE("of a long run the branches are looked at before its end") {
   const auto branch_at = [](int at, int branches) {
     std::vector<int> bytes(static_cast<size_t>(at), 0x90);
     for (int i = 0; i < branches; ++i) {
-      const int distance = kExit - kFunctionBegin - static_cast<int>(bytes.size()) - 6;
+      const int distance = kExitOfTrace - kFunctionBegin - static_cast<int>(bytes.size()) - 6;
       bytes.insert(bytes.end(), {0x0f, 0x85, distance & 0xff, distance >> 8, 0, 0});  // jne
     }
-    bytes.resize(kExit - kFunctionBegin, 0x90);
+    bytes.resize(kExitOfTrace - kFunctionBegin, 0x90);
     return bytes;
   };
   CHECK(MemoryCode(branch_at(0, 1)).rule() == from_sp(3));

@@ -18,7 +18,9 @@ constexpr uint64_t kMaxInterpreterFrame_bytes = 256;
 }  // namespace
 
 std::optional<Step> Walker::step_by_row_of_called() {
-  trail_.breaks();  // rests on more words than a step remembers
+  if (arch_ != Arch::X86_64 || module_->image != kNoImage || frame_pointer_leads_on()) {
+    return std::nullopt;
+  }
   const uint64_t end = cursor_.sp + kMaxSpilled_bytes + kMaxInterpreterFrame_bytes;
   const CallsAbove call = addresses_.innermost_call(stack_, cursor_.sp, end);
   if (call.count != 1 || call.kind != CallKind::Direct) return std::nullopt;
@@ -29,7 +31,9 @@ std::optional<Step> Walker::step_by_row_of_called() {
   const uint64_t frame_bytes = as_bytes(rule->cfa_words);
   const bool lies_above =
       cfa - cursor_.sp >= frame_bytes && cfa - cursor_.sp <= frame_bytes + kMaxSpilled_bytes;
-  return lies_above ? step_by_code_to(cfa, *rule) : std::nullopt;
+  if (!lies_above) return std::nullopt;
+  trail_.breaks();  // rests on more words than a step remembers
+  return step_by_code_to(cfa, *rule);
 }
 
 // If it says at the entry that there is a frame.

@@ -39,9 +39,6 @@ Step Walker::step_without_rows() {
   if (arch_ == Arch::X86_64 && module_->code == nullptr && memory_rules_.code() != nullptr) {
     if (const std::optional<Step> step = step_by_memory_code()) return *step;
   }
-  if (arch_ == Arch::X86_64 && module_->image == kNoImage && !frame_pointer_leads_on()) {
-    if (const std::optional<Step> step = step_by_row_of_called()) return *step;
-  }
   return step_without_cfi({});
 }
 
@@ -111,6 +108,7 @@ Step Walker::step_without_cfi(CompactRule rule) {
   if (const std::optional<Step> step = step_by_mark_of_first()) return *step;
   if (const std::optional<Step> step = step_by_function_start(rule)) return *step;
   if (const std::optional<Step> step = step_from_start_up_code()) return *step;
+  if (const std::optional<Step> step = step_by_row_of_called()) return *step;
   return step_by_frame_pointer();
 }
 

@@ -34,7 +34,7 @@ const CodeInMemory::Page* CodeInMemory::page_at(uint64_t begin) const {
     if (is_old(*page)) note_old(id);
     return page;
   }
-  if (!reads_.take(time_ns_)) {
+  if (!may_read(page)) {
     if (is_usable(page)) return page;
     ++pages_not_read_;
     return nullptr;
@@ -57,8 +57,16 @@ bool CodeInMemory::is_fresh(const Page* page) const {
   return page != nullptr && !page->is_doubtful && age_ns(*page) < page->use_ns;
 }
 
+bool CodeInMemory::may_read(const Page* page) const {
+  const bool is_only_doubtful = page != nullptr && age_ns(*page) < page->use_ns;
+  if (is_only_doubtful && !doubtful_reads_.take(time_ns_)) return false;
+  return reads_.take(time_ns_);
+}
+
+// What could not be read again is not asked for sooner than it would be.
 bool CodeInMemory::is_old(const Page& page) const {
-  return page.size_bytes > 0 && age_ns(page) >= page.use_ns / kDoubtfulShare;
+  return page.size_bytes > 0 && page.read_ns == page.time_ns &&
+         age_ns(page) >= page.use_ns / kDoubtfulShare;
 }
 
 void CodeInMemory::note_old(const PageId& id) const {

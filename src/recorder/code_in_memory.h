@@ -38,9 +38,11 @@ class CodeInMemory final : public unwind::CodeSource {
   static constexpr uint32_t kReadsPerSecond = 2000;
   // A walk that fails may have come through code that was compiled since. Pages are read again for
   // it that have been used for this part of their time; 200 times a second, as a program may have
-  // stacks of which none can be walked, and the second walk takes 30 us with its reads.
+  // stacks of which none can be walked, and the second walk takes 30 us with its reads; with a
+  // quarter of the reads, which new code needs more.
   static constexpr uint64_t kDoubtfulShare = 16;
   static constexpr uint32_t kDoubtsPerSecond = 200;
+  static constexpr uint32_t kDoubtfulReadsPerSecond = kReadsPerSecond / 4;
   // So the pages around come with it: compilers put one function beside the other.
   static constexpr uint64_t kPagesOfRead = 4;
 
@@ -56,7 +58,7 @@ class CodeInMemory final : public unwind::CodeSource {
   }
 
   // Of the pages that were asked for since: whether some are not as new as they may be. They are
-  // read anew then.
+  // read anew then, if that many may be read.
   [[nodiscard]] bool doubt();
 
   // Another program runs there now, or none.
@@ -96,6 +98,7 @@ class CodeInMemory final : public unwind::CodeSource {
   uint64_t age_ns(const Page& page) const { return time_ns_ - std::min(time_ns_, page.time_ns); }
   const Page* known(const PageId& id) const;
   bool is_fresh(const Page* page) const;
+  bool may_read(const Page* page) const;
   bool is_old(const Page& page) const;
   void note_old(const PageId& id) const;
   bool is_usable(const Page* page) const;
@@ -112,6 +115,7 @@ class CodeInMemory final : public unwind::CodeSource {
   mutable bool has_pages_ = false;
   mutable PerSecond reads_{kReadsPerSecond};
   PerSecond doubts_{kDoubtsPerSecond};
+  mutable PerSecond doubtful_reads_{kDoubtfulReadsPerSecond};
   // Of the sample. A walk comes through few pages; of more the first are read anew.
   mutable std::array<PageId, 32> old_ids_;
   mutable size_t old_pages_ = 0;

@@ -182,8 +182,8 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   code_in_memory_.begin_sample(sample.pid, modules, time_ns);
   SampleWalk result{unwinder_.walk(registers, stack, modules, &memory)};
-  if (!result.walk.is_complete() && code_in_memory_.doubt()) {
-    result = {unwinder_.walk(registers, stack, modules, &memory)};
+  if (may_be_of_old_code(result.walk, sample) && code_in_memory_.doubt()) {
+    result = {unwinder_.walk_again(registers, stack, modules, &memory)};
   }
   if (result.walk.end == unwind::WalkEnd::OtherStack) {
     result = go_on_beyond_left_stack(result.walk, time_ns, sample, modules);
@@ -208,6 +208,12 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
+}
+
+// Not where the stack ends in the copy, or at another one: that is no wonder.
+bool Recording::may_be_of_old_code(const unwind::Walk& walk, const sampling::SampleEvent& sample) {
+  const bool is_cut = walk.end == unwind::WalkEnd::StackTruncated && sample.stack_is_cut;
+  return !walk.is_complete() && !is_cut && walk.end != unwind::WalkEnd::OtherStack;
 }
 
 // By the kernel's chain of frame pointers, or else by what is on that stack now.

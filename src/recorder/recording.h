@@ -110,6 +110,7 @@ class Recording final : public sampling::EventSink {
                                      const unwind::ModuleMap& modules);
   void count(const SampleWalk& walked);
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk) const;
+  static bool may_be_of_old_code(const unwind::Walk& walk, const sampling::SampleEvent& sample);
   bool ends_for_want_of_image(const unwind::Walk& walk) const;
   bool find_copied_code(const target::Process& process, const unwind::Walk& walk, uint64_t time_ns);
   void walk_by_more_code(SampleWalk& walked, uint64_t time_ns, const sampling::SampleEvent& sample,

@@ -49,10 +49,15 @@ Prologue MemoryRules::search_prologue(RuntimeAddress code_begin, uint64_t pc, bo
   const Prologue found = find_prologue(*code_, {code_begin.value}, {pc}, pc_is_exact, work);
   if (found.kind == Prologue::Kind::NoneNear) {
     without_prologue_.add(key);
+    if (vain_count_ < vain_keys_.size()) vain_keys_[vain_count_++] = key;
   } else if (found.kind != Prologue::Kind::Unread) {
     without_prologue_.clear(key);
   }
   return found;
+}
+
+void MemoryRules::take_back_vain_searches() {
+  for (const uint64_t key : std::span(vain_keys_).first(vain_count_)) without_prologue_.clear(key);
 }
 
 const MemoryRules::Known& MemoryRules::known_whole(uint64_t pc, uint32_t& work) {

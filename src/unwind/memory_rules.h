@@ -28,7 +28,10 @@ class MemoryRules {
   void begin_walk() {
     ++walk_;
     own_way_work_left_ = kMaxOwnWayWork;
+    vain_count_ = 0;
   }
+  // The code is another one than the last walk found.
+  void take_back_vain_searches();
 
   // Of the code at `pc`: rule_from_straight_code(); null if it cannot be read.
   const CompactRule* straight(uint64_t pc, uint32_t& work);
@@ -69,6 +72,8 @@ class MemoryRules {
   uint64_t walk_ = 0;
   // Where there was none a compiler may put a function next.
   VainSearches without_prologue_{15};
+  std::array<uint64_t, 16> vain_keys_{};  // that were added to it in this walk, the first few
+  size_t vain_count_ = 0;
   // 64 KiB: a walk may lead through hundreds of such functions.
   BasicVainSearches<12> none_further_in_{63};
   uint32_t own_way_work_left_ = 0;

@@ -16,8 +16,7 @@ namespace {
 constexpr uint32_t kInstructionWork = 4;
 // Twice what the longest way that was met takes. A walk may need some such rules, see kMaxWork.
 constexpr uint32_t kMaxRuleWork = 1u << 16;
-// The return of most functions is nearer: what branches lead to, which may be calls that do not
-// return, need not be looked at before it.
+// The return of most functions is nearer.
 constexpr unsigned kLongRun_instructions = 256;
 
 struct Branch {
@@ -25,6 +24,7 @@ struct Branch {
   CodeState state;
   ConstantRegister constant;
   LinkAddress stretch_end;
+  bool is_rest = false;  // no branch, but a run that was put off
 };
 
 // What was read of the code: runs of instructions, each from where a jump or branch led to the next
@@ -92,7 +92,11 @@ class CodeReading {
       }
       int32_t arguments_bytes = 0;
       const Outcome outcome = read_instruction(arguments_bytes);
-      if (outcome == Outcome::Returns) return {pc, stretch_end_, state_.rule(arguments_bytes)};
+      if (outcome == Outcome::Returns) {
+        const CompactRule rule = state_.rule(arguments_bytes);
+        if (may_believe_return()) return {pc, stretch_end_, rule};
+        if (!unlikely_return_) unlikely_return_ = rule;
+      }
       if (outcome == Outcome::Stops) may_return_ = true;
       if (outcome == Outcome::GoesOn) {
         if (is_long_run()) put_off();
@@ -155,24 +159,17 @@ class CodeReading {
   Outcome read_instruction(int32_t& arguments_bytes) {
     const Bytes code = window_.at(pc_);
     const auto instruction = decode_x86(code);
-    const Outcome outcome = instruction
-                                ? apply_or_jump(code.first(instruction->size_bytes), *instruction)
-                                : Outcome::Stops;
+    if (instruction && way_ == Way::AlongAllJumps) {
+      const Bytes whole = code.first(instruction->size_bytes);
+      loaded_target_ = constant_.target_of_jump(whole);
+      constant_.apply(whole, *instruction);
+    }
+    const Outcome outcome = instruction ? apply(*instruction) : Outcome::Stops;
     if (outcome == Outcome::Returns) arguments_bytes = instruction->operand;
     if (outcome == Outcome::GoesOn && !may_go_on()) {
       return came_by_jump_ ? Outcome::Stops : Outcome::Ends;
     }
     return outcome;
-  }
-
-  Outcome apply_or_jump(Bytes code, const X86Instruction& instruction) {
-    if (way_ != Way::AlongAllJumps) return apply(instruction);
-    const std::optional<uint64_t> target = constant_.target_of_jump(code);
-    constant_.apply(code, instruction);
-    if (!target) return apply(instruction);
-    pc_.value += instruction.size_bytes;
-    stay_in_stretch(X86Effect::Jump);
-    return jump({*target});
   }
 
   Outcome apply(const X86Instruction& instruction) {
@@ -194,6 +191,7 @@ class CodeReading {
       case X86Effect::Return:
         return Outcome::Returns;
       case X86Effect::JumpElsewhere:
+        if (loaded_target_) return jump_by_register({*loaded_target_});
         note_tail_call();
         return Outcome::Stops;
       case X86Effect::CallsKernel:
@@ -256,6 +254,11 @@ class CodeReading {
     return Outcome::GoesOn;
   }
 
+  Outcome jump_by_register(LinkAddress target) {
+    came_by_register_ = true;
+    return jump(target);
+  }
+
   void note_branch(LinkAddress target) {
     runs_.extend(pc_);
     if (is_noted(target) || is_read(target)) return;
@@ -276,6 +279,8 @@ class CodeReading {
       pc_ = branch.target;
       state_ = branch.state;
       constant_ = branch.constant;
+      is_ahead_ = is_ahead_ && !branch.is_rest;
+      came_by_register_ = false;
       stretch_end_ = branch.stretch_end;
       is_in_stretch_ = false;
       came_by_jump_ = false;
@@ -294,14 +299,19 @@ class CodeReading {
 
   // The run at hand comes last.
   void put_off() {
-    const Branch rest{pc_, state_, constant_, stretch_end_};
+    const Branch rest{pc_, state_, constant_, stretch_end_, true};
     run_begin_ = instructions_;
     if (!take_branch()) return;
+    is_ahead_ = true;
     std::copy_backward(branches_.begin(), branches_.begin() + branch_count_,
                        branches_.begin() + branch_count_ + 1);
     branches_.front() = rest;
     ++branch_count_;
   }
+
+  // Ahead of what was put off, a branch may have led to a call that does not return, and through it
+  // into the next function. Exits of traces lie elsewhere.
+  bool may_believe_return() const { return !is_ahead_ || came_by_register_; }
 
   // What stood behind the branch went on there.
   void forget_read_branches() {
@@ -331,6 +341,7 @@ class CodeReading {
   std::span<Branch> noted_branches() { return std::span(branches_).first(branch_count_); }
 
   CompactRule rule_without_return() const {
+    if (unlikely_return_) return *unlikely_return_;
     if (!is_read_whole_) return {};
     if (tail_call_) return *tail_call_;
     return {.kind = may_return_ ? CompactKind::NoCfi : CompactKind::RootBehindNoCall};
@@ -350,6 +361,11 @@ class CodeReading {
   bool is_in_stretch_ = true;  // what was read lies in a row, in the state of the first instruction
   // Of the first jump that may be one. If it goes by a table, some branch leads to a return.
   std::optional<CompactRule> tail_call_;
+  // Of a branch that was taken before the run at hand came to its end.
+  std::optional<CompactRule> unlikely_return_;
+  bool is_ahead_ = false;                  // such a branch, or one behind it
+  bool came_by_register_ = false;          // to this run, or on the way from it
+  std::optional<uint64_t> loaded_target_;  // of the instruction at hand, a jump by a register
   // To this run: where it leads to code that was read, that may be a loop.
   bool came_by_jump_ = false;
   bool is_read_whole_ = true;  // no branch had to be dropped

@@ -20,8 +20,8 @@ namespace sentry_prof::unwind {
 CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,
                            unsigned max_instructions);
 
-// The same of code that no file holds, by runtime address, which may jump to an address that it
-// loads: of an image that would be one of a file at the place for which it was linked.
+// The same of code that no file holds, by runtime address. It may jump to an address that it loads.
+// (An image's code is read as it was linked, before such addresses are relocated.)
 CompactRule rule_from_memory_code(const CodeSource& code, RuntimeAddress pc, uint32_t& work);
 
 // rule_from_code(), and how far the rule holds: an empty stretch if there is no return, or if the
@@ -34,9 +34,9 @@ CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& 
 // leaves nothing to guess but whether a call returns.
 CompactRule rule_from_straight_code(const CodeSource& code, LinkAddress pc, uint32_t& work);
 
-// The same where branches may lie between, which are not taken: HotSpot's code looks between the
-// end of its frame and the return whether it should stop (JEP 376). A jump by a pointer is none of
-// a function's end here: it may go by a table.
+// rule_from_straight_code() where branches may lie between, which are not taken: HotSpot's code
+// looks between the end of its frame and the return whether it should stop (JEP 376). A jump by a
+// pointer is none of a function's end here: it may go by a table.
 CompactRule rule_from_near_return(const CodeSource& code, LinkAddress pc, uint32_t& work);
 
 // Where the frame pointer is its caller's, in code that keeps one: a few instructions before it is

@@ -51,6 +51,12 @@ Walk Unwinder::walk(const Registers& registers, const StackSnapshot& stack,
   return walk;
 }
 
+Walk Unwinder::walk_again(const Registers& registers, const StackSnapshot& stack,
+                          const ModuleMap& modules, WalkMemory* memory) {
+  code_facts_->memory_rules.take_back_vain_searches();
+  return walk(registers, stack, modules, memory);
+}
+
 Walk Unwinder::join(const Registers& registers, const StackSnapshot& stack,
                     const ModuleMap& modules, WalkMemory& memory) {
   return walk(registers, stack, modules, &memory, AtEndOfCopy::Joins);

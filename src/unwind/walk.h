@@ -115,7 +115,11 @@ class Unwinder {
     return result;
   }
 
-  // The same over a stack whose outer part was read later, and may be another one's: the frames
+  // The same of the stack that was walked last, where the memory code is not what it found.
+  Walk walk_again(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
+                  WalkMemory* memory);
+
+  // walk() over a stack whose outer part was read later, and may be another one's: the frames
   // behind the first `copied_frames` are live, and `memory` learns nothing.
   Walk walk_live(const Registers& registers, const StackSnapshot& stack, const ModuleMap& modules,
                  WalkMemory& memory, size_t copied_frames);

@@ -40,6 +40,10 @@ std::optional<Step> Walker::step_by_prologue() {
   }
   if (has_rule && !prologue.keeps_frame_pointer) return ends(WalkEnd::NoUnwindInfo);
   if (has_rule || prologue.kind == Prologue::Kind::FramePointerKept) return std::nullopt;
+  // Stubs that the virtual machine calls by itself have no frame (ICache's flush_icache_stub).
+  if (!sp_of_interpreter()) {
+    if (const auto step = step_outside_frame_record(Believed::BehindCalls)) return step;
+  }
   return leave_unknown_code(WalkEnd::NoUnwindInfo);
 }
 
@@ -117,11 +121,7 @@ std::optional<Step> Walker::leave_unknown_code(WalkEnd end) {
   trail_.breaks();  // another walk may know it, and go on elsewhere
   if (!modules_.has_hotspot()) return std::nullopt;
   const std::optional<uint64_t> callers_own_sp = sp_of_interpreter();
-  if (!callers_own_sp) {
-    // Stubs that the virtual machine calls by itself have no frame (ICache's flush_icache_stub).
-    if (const auto step = step_outside_frame_record(Believed::BehindCalls)) return step;
-    return ends(work_left_ > 0 ? end : WalkEnd::Unsupported);
-  }
+  if (!callers_own_sp) return ends(work_left_ > 0 ? end : WalkEnd::Unsupported);
   const bool may_be_called =
       cursor_.pc_is_exact && *callers_own_sp != 0 && *callers_own_sp != cursor_.sp;
   if (!may_be_called || has_just_returned()) return std::nullopt;

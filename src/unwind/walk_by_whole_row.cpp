@@ -1,5 +1,5 @@
-// Frames whose row fits no compact rule: signal frames, expressions, registers other than the usual
-// ones.
+// The row of a frame, and frames whose row fits no compact rule: signal frames, expressions,
+// registers other than the usual ones, landing pads.
 #include "unwind/arm_code.h"
 #include "unwind/dwarf_expression.h"
 #include "unwind/walker.h"
@@ -29,30 +29,29 @@ bool may_be_of_first_instruction(const Row& row) {
 
 }  // namespace
 
-// `pc`: where the frame at the cursor is looked up. Unwinders return to a landing pad, from
-// libgcc's uw_install_context: no call stands before it, and where a row ends there, which is
-// another block's, the next one holds. Before a part of a function that was laid out elsewhere
-// (.cold) there may be none.
-RowStatus Walker::row_of_frame(LinkAddress pc, Row& row) {
-  const RowStatus status = module_->cfi->row_at(pc, row);
+// `pc`: where the frame at the cursor is looked up. Unwinders return to landing pads (libgcc's
+// uw_install_context): no call stands before one, and where a row ends there, which is of another
+// block, the next one holds. Before a part of a function that was laid out elsewhere (.cold) there
+// may be none; on aarch64 that is not looked for.
+FrameRow Walker::row_of_frame(LinkAddress pc, Row& row) {
+  FrameRow found{.status = module_->cfi->row_at(pc, row)};
   const LinkAddress behind{pc.value + 1};
-  const bool ends_here = status == RowStatus::Found
+  const bool ends_here = found.status == RowStatus::Found
                              ? row.end == behind && !row.is_signal_frame
-                             : status == RowStatus::NoCfi && arch_ == Arch::X86_64;
-  if (cursor_.pc_is_exact || !ends_here) return status;
+                             : found.status == RowStatus::NoCfi && arch_ == Arch::X86_64;
+  if (cursor_.pc_is_exact || !ends_here) return found;
   Row next;
   next.work = row.work;
   const RowStatus next_status = module_->cfi->row_at(behind, next);
   row.work = next.work;
-  const bool may_be_landing_pad =
-      next_status == RowStatus::Found && !next.is_signal_frame &&
-      (status == RowStatus::Found || !may_be_of_first_instruction(next)) &&
-      addresses_.call_behind(cursor_.pc).kind == CallKind::None;
-  if (!may_be_landing_pad) return status;
+  if (next_status != RowStatus::Found || next.is_signal_frame) return found;
+  found.is_before_function = found.status == RowStatus::NoCfi;
+  if (may_be_of_first_instruction(next)) return found;
+  if (addresses_.call_behind(cursor_.pc).kind != CallKind::None) return found;
   row = next;
   frames_.last().pc_is_exact = true;
   trail_.restate(frames_.last());
-  return RowStatus::Found;
+  return {.status = RowStatus::Found, .is_of_landing_pad = true};
 }
 
 // Or of the epilogue's code, where the row does not hold there. What that costs is added to the
@@ -68,8 +67,8 @@ CompactRule Walker::rule_of_row(LinkAddress pc, Row& row) const {
 
 Step Walker::step_by_whole_row(LinkAddress pc) {
   Row row;
-  const RowStatus status = row_of_frame(pc, row);
-  if (status != RowStatus::Found) return step_without_row(status, pc, row);
+  const FrameRow found = row_of_frame(pc, row);
+  if (found.status != RowStatus::Found) return step_without_row(found, pc, row);
   const CompactRule rule = rule_of_row(pc, row);
   if (!spend(row.work)) return ends(WalkEnd::Unsupported);
   const bool is_from_sp =
@@ -84,12 +83,12 @@ Step Walker::step_by_whole_row(LinkAddress pc) {
 }
 
 // Rules that are made without a row serve both modes.
-Step Walker::step_without_row(RowStatus status, LinkAddress pc, Row& row) {
+Step Walker::step_without_row(FrameRow found, LinkAddress pc, Row& row) {
   const uint64_t key = cache_key(pc);
   const CompactRule* cached = cache_.find(key);
   if (cached != nullptr && !has_cfa_of_row(cached->kind)) return step_by_rule(pc, *cached);
-  const CompactRule rule = rule_without_row(status, pc, row);
-  cache_.insert(key, rule);
+  const CompactRule rule = rule_without_row(found, pc, row);
+  keep_rule(key, rule);
   return spend(row.work) ? step_by_rule(pc, rule) : ends(WalkEnd::Unsupported);
 }
 

@@ -1,5 +1,6 @@
 // Code that no unwind information covers: what the code itself says, the call that led to it, where
-// the process began, the link register, the frame pointer, in this order, each only as far as it
+// the process began, the interpreter in whose frame it runs, the link register, the frame pointer,
+// in this order, each only as far as it
 // can be believed. Of code that no file holds, which may keep frame pointers, only what is sure
 // comes before these.
 #include "unwind/arm_code.h"

@@ -43,6 +43,13 @@ enum class Step : uint8_t { Continues, Ends };
 // Fast keeps pc, sp and fp only; Full keeps all registers, at the price of a whole row each frame.
 enum class Mode : uint8_t { Fast, Full };
 
+// What a source of rows has for a frame.
+struct FrameRow {
+  RowStatus status = RowStatus::NoCfi;
+  bool is_of_landing_pad = false;   // which begins at the pc itself, a return address or not
+  bool is_before_function = false;  // no row, but the next byte has one
+};
+
 // One walk. Refers to all that it is given.
 class Walker {
  public:
@@ -185,28 +192,32 @@ class Walker {
   [[gnu::noinline]] Step step_by_new_rule(LinkAddress pc, uint64_t key) {
     Row row;
     const CompactRule rule = make_rule(pc, row);
-    cache_.insert(key, rule);
+    keep_rule(key, rule);
     if (!spend(row.work)) return ends(WalkEnd::Unsupported);
     return rule.kind == CompactKind::Full ? step_over(row) : step_by_rule(pc, rule);
   }
 
+  // Not where code could not be looked at for want of work: it is another walk's rule, too.
+  void keep_rule(uint64_t key, CompactRule rule) {
+    if (work_left_ > 0) cache_.insert(key, rule);
+  }
+
   CompactRule make_rule(LinkAddress pc, Row& row) {
-    const RowStatus status = row_of_frame(pc, row);
-    if (status != RowStatus::Found) return rule_without_row(status, pc, row);
-    if (is_at_landing_pad()) return {.kind = CompactKind::Full};
+    const FrameRow found = row_of_frame(pc, row);
+    if (found.status != RowStatus::Found) return rule_without_row(found, pc, row);
+    if (found.is_of_landing_pad) return {.kind = CompactKind::Full};  // says so with each walk
     const CompactRule rule = rule_of_row(pc, row);
     const bool is_too_expensive = rule.kind == CompactKind::Full && row.work > kMaxUncachedWork;
     return is_too_expensive ? CompactRule{.kind = CompactKind::Unsupported} : rule;
   }
 
-  // `row` is for its room, and the work that it counts.
-  CompactRule rule_without_row(RowStatus status, LinkAddress pc, Row& row) const {
-    if (status != RowStatus::NoCfi || arch_ != Arch::X86_64) return compact_rule_of(status);
+  // What there is instead of a row; `row` counts the work.
+  CompactRule rule_without_row(FrameRow found, LinkAddress pc, Row& row) const {
+    if (found.status != RowStatus::NoCfi || arch_ != Arch::X86_64) {
+      return compact_rule_of(found.status);
+    }
+    if (found.is_before_function) return {.kind = CompactKind::RootBehindNoCall};
     const LinkAddress next_instruction{pc.value + (cursor_.pc_is_exact ? 0 : 1)};
-    const bool is_before_function =
-        !cursor_.pc_is_exact && module_->cfi->row_at(next_instruction, row) == RowStatus::Found &&
-        !row.is_signal_frame;
-    if (is_before_function) return {.kind = CompactKind::RootBehindNoCall};
     return rule_of_code(next_instruction, row.work);
   }
 
@@ -366,11 +377,10 @@ class Walker {
   }
 
   // walk_by_whole_row.cpp
-  RowStatus row_of_frame(LinkAddress pc, Row& row);
-  bool is_at_landing_pad() { return !cursor_.pc_is_exact && frames_.last().pc_is_exact; }
+  FrameRow row_of_frame(LinkAddress pc, Row& row);
   CompactRule rule_of_row(LinkAddress pc, Row& row) const;
   [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc);
-  Step step_without_row(RowStatus status, LinkAddress pc, Row& row);
+  Step step_without_row(FrameRow found, LinkAddress pc, Row& row);
   Step step_over(const Row& row);
   Step step_by_row_that_failed(const Row& row, const RowResult& result);
   std::optional<Step> step_by_leafs_register(const Row& row);

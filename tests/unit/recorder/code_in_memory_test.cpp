@@ -337,6 +337,32 @@ TEST_CASE("more pages than are doubted at once") {
   CHECK(memory.reads == kManyPages + 32);
 }
 
+TEST_CASE("what is doubted leaves reads for new code") {
+  Memory memory;
+  constexpr uint64_t kOldPages = 400;
+  const auto ask_for = [&](uint64_t page) { return memory.at(kPage + page * kRead_bytes); };
+  for (uint64_t page = 0; page < kOldPages; ++page) memory.pages[kPage + page * kRead_bytes] = 1;
+  uint64_t now_ns = kNsPerSecond;
+  for (; now_ns < 10 * kNsPerSecond; now_ns += kNsPerSecond / 10) {
+    memory.sample(now_ns);
+    for (uint64_t page = 0; page < kOldPages; ++page) ask_for(page);
+  }
+  // Each walk comes through 20 of them and two new ones, and fails.
+  uint64_t next_new = kOldPages;
+  for (uint64_t i = 0; i < 500; ++i, now_ns += kNsPerSecond / 500) {
+    memory.sample(now_ns);
+    const auto walk = [&] {
+      for (uint64_t page = 0; page < 20; ++page) ask_for((20 * i + page) % kOldPages);
+    };
+    walk();
+    if (memory.code.doubt()) walk();
+    for (int page = 0; page < 2; ++page, ++next_new) {
+      memory.pages[kPage + next_new * kRead_bytes] = 1;
+      CHECK(ask_for(next_new) == Values{1, 1});
+    }
+  }
+}
+
 TEST_CASE("no more is read in a second than a small part of it allows") {
   Memory memory;
   const auto ask_for_many = [&](uint64_t time_ns) {

@@ -63,6 +63,10 @@ TEST_CASE("a register that was written since says nothing of where it leads") {
   CHECK(MemoryCode(kJumpByR11).rule() == from_sp(1));
 }
 
+TEST_CASE("nothing is added to a register that was not loaded") {
+  CHECK(MemoryCode(joined({kAdd16, kJumpByR11})).rule() == from_sp(1));
+}
+
 TEST_CASE("a branch keeps what was loaded before it") {
   // jne 1f; load of another; hlt; 1: jmp *%r11
   CHECK(
@@ -78,21 +82,48 @@ TEST_CASE("only of code that no file holds: that of a file is read where it was 
 }
 
 TEST_CASE("of a long run the branches are looked at before its end") {
-  // One run of more instructions than are read; after `at` of them a branch to the exit.
-  const auto branch_at = [](int at, int branches) {
+  // One run of more instructions than are read; after some of them branches to as many guards, each
+  // of which jumps to the exit.
+  constexpr int kGuards = 0x2100, kGuard_bytes = 16;
+  const auto is_left = [](int at, int branches) {
     std::vector<int> bytes(static_cast<size_t>(at), 0x90);
     for (int i = 0; i < branches; ++i) {
-      const int distance = kExitOfTrace - kFunctionBegin - static_cast<int>(bytes.size()) - 6;
+      const int guard = kGuards + kGuard_bytes * i;
+      const int distance = guard - static_cast<int>(kFunctionBegin + bytes.size()) - 6;
       bytes.insert(bytes.end(), {0x0f, 0x85, distance & 0xff, distance >> 8, 0, 0});  // jne
     }
     bytes.resize(kExitOfTrace - kFunctionBegin, 0x90);
-    return bytes;
+    MemoryCode memory(bytes);
+    for (int i = 0; i < branches; ++i) {
+      memory.code.put(static_cast<uint64_t>(kGuards + kGuard_bytes * i),
+                      joined({load_r11(kExitOfTrace), kJumpByR11}));
+    }
+    return memory.rule() == from_sp(3);
   };
-  CHECK(MemoryCode(branch_at(0, 1)).rule() == from_sp(3));
-  CHECK(MemoryCode(branch_at(200, 1)).rule() == from_sp(3));
-  CHECK(MemoryCode(branch_at(600, 1)).rule() == from_sp(3));
-  CHECK(MemoryCode(branch_at(100, 40)).rule() == from_sp(3));  // more than are noted
-  CHECK(is_none(MemoryCode(branch_at(1024, 1)).rule()));
+  CHECK(is_left(0, 1));
+  CHECK(is_left(200, 1));
+  CHECK(is_left(600, 1));
+  CHECK(is_left(100, 32));
+  CHECK(is_left(100, 40));  // more than are noted
+  CHECK_FALSE(is_left(1024, 1));
+}
+
+// A call that does not return, and the next function behind it.
+const std::vector<int> kThrowAndNext{0xe8, 0,    0,    0x10, 0,            // call
+                                     0x53, 0x48, 0x83, 0xec, 0x10,         // push %rbx; sub
+                                     0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3};  // add; pop; ret
+
+TEST_CASE("the return of a long run is its own, not that behind a branch") {
+  const int instructions = GENERATE(200, 300, 600);
+  std::vector<int> run(static_cast<size_t>(instructions), 0x90);
+  run.insert(run.end(), {0x48, 0x83, 0xc4, 0x10, 0xc3});  // add $0x10,%rsp; ret
+  const int distance = static_cast<int>(run.size());
+  const std::vector<int> branch{0x0f, 0x85, distance & 0xff, distance >> 8, 0, 0};
+  CHECK(MemoryCode(joined({branch, run, kThrowAndNext})).rule() == from_sp(3));
+  // But if it has none, that is what there is.
+  run.resize(run.size() - 5, 0x90);
+  run.insert(run.end(), {0x90, 0x90, 0x90, 0x90, 0xf4});
+  CHECK(MemoryCode(joined({branch, run, kThrowAndNext})).rule() == from_sp(1));
 }
 
 TEST_CASE("a long run goes on where its branches lead to no return") {

@@ -25,6 +25,7 @@ struct TraceWorld : World {
     code.put_call(kInterpretersCaller, kInterpreter);
     cfi.add(0x4000, 0x4100, root_row());
     for (uint64_t pc = kTracePc; pc < kTracePc + 0x200; ++pc) memory.put(pc, {0x90});
+    memory.put(kTracePc + 0x200, {0xf4});
   }
   // Below the return address, which ends the interpreter's frame.
   static std::vector<uint64_t> stack_with(size_t words_below,
@@ -111,4 +112,50 @@ TEST_CASE("the interpreter at its first instruction, where its row does not hold
   CHECK(end_of(entered) == "root");
   CHECK(pcs(entered) == Pcs{kInterpreter, kInterpretersCaller});
   CHECK(pcs(walk(kInterpreter + 1)) == Pcs{kInterpreter + 1});
+}
+
+TEST_CASE("code below that cannot be read may be a call's") {
+  TraceWorld w;
+  auto words = TraceWorld::stack_with(kInterpreterFrame_words + 4);
+  words[2] = at(0x5010);  // nothing is known of what stands before it
+  CHECK(pcs(w.walk_trace(words)) == Pcs{kTracePc});
+}
+
+TEST_CASE("what a trace was walked by is looked at again by the next walk") {
+  TraceWorld w;
+  w.cfi.add(0x5000, 0x5100, row_with_cfa(kRsp, 8));
+  w.memory.put_call(kTracePc, kBias + 0x5000);
+  w.code.put(0x5109, {0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0});  // call *%rax
+  auto words = TraceWorld::stack_with(kInterpreterFrame_words + 5);
+  words[0] = kTracePc;
+  WalkMemory memory;
+  const auto walk = [&] {
+    return w.unwinder.walk(registers_at(at(0x5010), kTraceStack, 5), FakeStack(kTraceStack, words),
+                           w.modules, &memory);
+  };
+  CHECK(pcs(walk()) == Pcs{0x5010, kTracePc, kInterpretersCaller});
+  CHECK(pcs(walk()) == Pcs{0x5010, kTracePc, kInterpretersCaller});
+  words[3] = at(0x5110);
+  CHECK(pcs(walk()) == Pcs{0x5010, kTracePc});
+}
+
+TEST_CASE("a first frame in code without a file has no interpreter, and is remembered") {
+  TraceWorld w;
+  Row of_leaf = row_with_cfa(kRbp, 16);
+  of_leaf.rules[kRbp] = {.kind = RuleKind::AtCfaOffset, .offset = -16};
+  w.cfi.add(0x5000, 0x5100, of_leaf);
+  auto words = TraceWorld::stack_with(kInterpreterFrame_words + 6);
+  words[2] = 0;  // the frame record of the first
+  words[3] = kTracePc;
+  const uint64_t record = kTraceStack + 8 * 2;
+  words[0] = record;
+  words[1] = kTracePc + 0x40;
+  WalkMemory memory;
+  for (const bool is_remembered : {false, true}) {
+    const Walk walk = w.unwinder.walk(registers_at(at(0x5010), kTraceStack, kTraceStack),
+                                      FakeStack(kTraceStack, words), w.modules, &memory);
+    CHECK(end_of(walk) == "root");
+    CHECK(pcs(walk) == Pcs{0x5010, kTracePc + 0x40, kTracePc});
+    CHECK((w.unwinder.stats().remembered_frames > 0) == is_remembered);
+  }
 }

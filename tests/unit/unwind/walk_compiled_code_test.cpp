@@ -505,3 +505,22 @@ TEST_CASE("code that has no such beginning is searched more and more seldom") {
   for (int i = 1; i < kWalks; ++i) rest += reads_of_walk();
   CHECK(rest < kWalks * first * 3 / 4);  // the rest reads what goes straight to a return
 }
+
+TEST_CASE("of code that was compiled since the beginning is looked for again at once") {
+  const bool is_told = GENERATE(false, true);
+  CompiledCodeWorld w;
+  w.memory.put(kInnerMethod, std::vector<int>(12, 0x90));
+  w.memory.put(kOuterMethodPc - 7, {0x90, 0x90, 0x90, 0x90, 0x90, 0xff, 0xd0});  // call *%rax
+  std::vector<uint64_t> words;
+  push_frame(words, kOuterMethodPc);
+  push_frame(words, at(kCallerOfMethodsPc));
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kInnerMethodPc});
+  w.memory.put(kInnerMethod,
+               {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe, 0xff, 0x55, 0x48, 0x83, 0xec, 0x20});
+  const auto registers = registers_at(kInnerMethodPc, kMethodStack, 42);
+  const FakeStack stack(kMethodStack, words);
+  const Walk walk = is_told ? w.unwinder.walk_again(registers, stack, w.modules, nullptr)
+                            : w.unwinder.walk(registers, stack, w.modules);
+  const Pcs whole{kInnerMethodPc, kOuterMethodPc, kCallerOfMethodsPc};
+  CHECK((pcs(walk) == whole) == is_told);
+}

@@ -53,7 +53,46 @@ TEST_CASE("what a call returns to has the row of the call, also where a row ends
 TEST_CASE("code that cannot be read is taken for a call") {
   LandingWorld w;
   w.cfi.add(0x3000, 0x3040, row_with_cfa(kRsp, 8));
+  const Walk walk = w.land();
+  CHECK(end_of(walk) == "unmapped_pc");
+  CHECK(pcs(walk) == Pcs{0x2010, 0x3040});
+  CHECK_FALSE(walk.frames[1].pc_is_exact);
+}
+
+TEST_CASE("what a return leads to where a function begins is no landing pad") {
+  LandingWorld w;
+  w.cfi.add(0x3000, 0x3040, row_with_cfa(kRsp, 16));
+  w.cfi.add(0x3040, 0x3100, row_with_cfa(kRsp, 8));
+  w.put_return();
+  const Walk walk = w.walk(registers_at(at(0x2010), 0x7000, 0),
+                           FakeStack(0x7000, {at(0x3040), 5, at(0x4050), 0}));
+  CHECK(pcs(walk) == Pcs{0x2010, 0x3040, 0x4050});
+  CHECK_FALSE(walk.frames[1].pc_is_exact);
+}
+
+TEST_CASE("a frame of the kernel's is no landing pad") {
+  LandingWorld w;
+  w.cfi.add(0x3000, 0x3040, row_with_cfa(kRsp, 8));
+  Row of_signal = row_with_cfa(kRsp, 24);
+  of_signal.is_signal_frame = true;
+  w.cfi.add(0x3040, 0x3100, of_signal);
+  w.put_return();
   CHECK(end_of(w.land()) == "unmapped_pc");
+}
+
+TEST_CASE("that a walk had no work left to look for a landing pad is not remembered") {
+  LandingWorld w;
+  w.put_return();
+  // Its rows take all of the work but a little.
+  w.cfi.add(0x8000, 0x8100, row_with_cfa(kRsp, 8));
+  const uint32_t rows_work = GENERATE(kMaxWork - 1, kMaxWork - 32, kMaxWork - 63);
+  Row dear = row_with_cfa(kRsp, 8);
+  dear.work = rows_work;
+  w.cfi.add(0x8000, 0x8100, dear);
+  w.walk(registers_at(at(0x8010), 0x7000, 0), FakeStack(0x7000, {at(0x3040), 5, 5, at(0x4050), 0}));
+  const Walk walk = w.land();
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{0x2010, 0x3040, 0x4050});
 }
 
 TEST_CASE("a landing pad at the beginning of a function's part, behind code without rows") {

@@ -193,6 +193,27 @@ TEST_CASE("java: compiled code, which keeps no frame pointers, and the interpret
   CHECK(profile.share_of_samples(is_deep) > 0.7);
 }
 
+TEST_CASE("luajit: traces, which run in the frame of the interpreter", "[luajit]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("luajit"));
+  const TemporaryDirectory directory;
+  const char* const script =
+      "local function cost(n) local s = 0 for i = 1, n do s = (s * 31 + i) % 1000003 end return s "
+      "end "
+      "local stop = os.clock() + 1.5 "
+      "while os.clock() < stop do "
+      "  local t = {} for i = 1, 100 do t[i] = i * 7919 % 1009 end "
+      "  table.sort(t, function(a, b) return cost(30) > 0 and a < b end) "
+      "  string.gsub(('ab'):rep(20), 'a', function() cost(300) end) "
+      "  cost(3000) "
+      "end";
+  const Recording recording = record_well(directory, {.command = {"luajit", "-e", script}});
+  CHECK(recording.summary().share_complete() >= 0.97);
+  CHECK(2 * recording.summary().number("frames_by_origin/code") >
+        recording.summary().number("samples"));
+  CHECK(recording.profile().share_containing("lua_pcall") > 0.95);
+}
+
 TEST_CASE("xz -T2: two busy worker threads of liblzma", "[xz]") {
   SKIP_IF(missing_perf());
   SKIP_IF(missing_program("xz"));

@@ -49,7 +49,7 @@ Prologue MemoryRules::search_prologue(RuntimeAddress code_begin, uint64_t pc, bo
   const Prologue found = find_prologue(*code_, {code_begin.value}, {pc}, pc_is_exact, work);
   if (found.kind == Prologue::Kind::NoneNear) {
     without_prologue_.add(key);
-    if (vain_count_ < vain_keys_.size()) vain_keys_[vain_count_++] = key;
+    note_vain(key);
   } else if (found.kind != Prologue::Kind::Unread) {
     without_prologue_.clear(key);
   }
@@ -57,7 +57,10 @@ Prologue MemoryRules::search_prologue(RuntimeAddress code_begin, uint64_t pc, bo
 }
 
 void MemoryRules::take_back_vain_searches() {
-  for (const uint64_t key : std::span(vain_keys_).first(vain_count_)) without_prologue_.clear(key);
+  for (const uint64_t key : std::span(vain_keys_).first(vain_count_)) {
+    without_prologue_.clear(key);
+    none_past_jumps_.clear(key);
+  }
 }
 
 const MemoryRules::Known& MemoryRules::known_whole(uint64_t pc, uint32_t& work) {
@@ -71,6 +74,11 @@ const MemoryRules::Known& MemoryRules::known_whole(uint64_t pc, uint32_t& work) 
 }
 
 CompactRule MemoryRules::whole(uint64_t pc, uint32_t& work) { return *known_whole(pc, work).whole; }
+
+std::optional<CompactRule> MemoryRules::past_jumps(uint64_t pc, uint32_t& work) {
+  if (!none_past_jumps_.is_due(place_of(pc))) return std::nullopt;
+  return rule_past_jumps(*code_, {pc}, work);
+}
 
 std::optional<MemoryRules::OwnWay> MemoryRules::own_way(uint64_t pc) {
   if (!none_further_in_.is_due(place_of(pc))) return std::nullopt;

@@ -18,7 +18,7 @@ namespace sentry_prof::unwind {
 inline constexpr uint32_t kMaxOwnWayWork = 1u << 17;
 
 // What the code says is remembered for one walk, as recursion comes to the same pcs again; by the
-// next walk it may be other code. 90 KiB, of which a walk touches what it uses.
+// next walk it may be other code. 95 KiB, of which a walk touches what it uses.
 class MemoryRules {
  public:
   // By runtime address; not owned; null: no code can be read.
@@ -39,6 +39,13 @@ class MemoryRules {
   // The first is not asked each time for a pc that had none near lately, as the interpreter has.
   Prologue prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact, uint32_t& work);
   CompactRule whole(uint64_t pc, uint32_t& work);
+
+  // rule_past_jumps(); none where it has lately led nowhere.
+  std::optional<CompactRule> past_jumps(uint64_t pc, uint32_t& work);
+  void note_none_past_jumps(uint64_t pc) {
+    none_past_jumps_.add(place_of(pc));
+    note_vain(place_of(pc));
+  }
 
   // whole(), for code that a frame pointer leads out of, if it may lead to a caller further in.
   // None where the code was lately seen not to, as most keeps the frame record.
@@ -66,16 +73,21 @@ class MemoryRules {
   Prologue search_prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact,
                            uint32_t& work);
 
+  void note_vain(uint64_t key) {
+    if (vain_count_ < vain_keys_.size()) vain_keys_[vain_count_++] = key;
+  }
+
   uint64_t place_of(uint64_t pc) const { return pc ^ (code_->address_space() << 40); }
 
   const CodeSource* code_;
   uint64_t walk_ = 0;
   // Where there was none a compiler may put a function next.
   VainSearches without_prologue_{15};
-  std::array<uint64_t, 16> vain_keys_{};  // that were added to it in this walk, the first few
-  size_t vain_count_ = 0;
   // 64 KiB: a walk may lead through hundreds of such functions.
   BasicVainSearches<12> none_further_in_{63};
+  VainSearches none_past_jumps_{15};
+  std::array<uint64_t, 16> vain_keys_{};  // that this walk added to one of both, the first few
+  size_t vain_count_ = 0;
   uint32_t own_way_work_left_ = 0;
   std::array<Known, size_t{1} << kIndexBits> known_{};  // each pc has one place
 };

@@ -75,8 +75,9 @@ bool is_call(Bytes code, const X86Instruction& instruction) {
 }
 
 // Straight follows no jump, and ends at a branch; PastBranches goes on behind it; AlongAllJumps
-// follows those by a register, too, that was loaded with an address.
-enum class Way : uint8_t { Straight, PastBranches, AlongJumps, AlongAllJumps };
+// follows those by a register, too, that was loaded with an address; PastJumps goes on behind those
+// that lead where nothing tells, too, when nothing else is left.
+enum class Way : uint8_t { Straight, PastBranches, AlongJumps, AlongAllJumps, PastJumps };
 
 class CodeReading {
  public:
@@ -159,7 +160,7 @@ class CodeReading {
   Outcome read_instruction(int32_t& arguments_bytes) {
     const Bytes code = window_.at(pc_);
     const auto instruction = decode_x86(code);
-    if (instruction && way_ == Way::AlongAllJumps) {
+    if (instruction && follows_registers()) {
       const Bytes whole = code.first(instruction->size_bytes);
       loaded_target_ = constant_.target_of_jump(whole);
       constant_.apply(whole, *instruction);
@@ -193,6 +194,7 @@ class CodeReading {
       case X86Effect::JumpElsewhere:
         if (loaded_target_) return jump_by_register({*loaded_target_});
         note_tail_call();
+        if (way_ == Way::PastJumps) note_last({pc_, state_, {}, stretch_end_});
         return Outcome::Stops;
       case X86Effect::CallsKernel:
         may_return_ = true;
@@ -206,7 +208,8 @@ class CodeReading {
     }
   }
 
-  bool follows_jumps() const { return way_ == Way::AlongJumps || way_ == Way::AlongAllJumps; }
+  bool follows_registers() const { return way_ == Way::AlongAllJumps || way_ == Way::PastJumps; }
+  bool follows_jumps() const { return way_ == Way::AlongJumps || follows_registers(); }
 
   void note_tail_call() {
     const CompactRule rule = state_.rule(0);
@@ -293,7 +296,7 @@ class CodeReading {
 
   // A trace may be one long run, but near each of its branches there is an exit (PyPy's guards).
   bool is_long_run() const {
-    return way_ == Way::AlongAllJumps && instructions_ - run_begin_ >= kLongRun_instructions &&
+    return follows_registers() && instructions_ - run_begin_ >= kLongRun_instructions &&
            branch_count_ > 0;
   }
 
@@ -303,9 +306,15 @@ class CodeReading {
     run_begin_ = instructions_;
     if (!take_branch()) return;
     is_ahead_ = true;
+    note_last(rest);
+  }
+
+  // To be taken after all others that are noted now.
+  void note_last(const Branch& branch) {
+    if (branch_count_ == branches_.size()) return;
     std::copy_backward(branches_.begin(), branches_.begin() + branch_count_,
                        branches_.begin() + branch_count_ + 1);
-    branches_.front() = rest;
+    branches_.front() = branch;
     ++branch_count_;
   }
 
@@ -401,6 +410,10 @@ CompactRule rule_from_memory_code(const CodeSource& code, RuntimeAddress pc, uin
   return CodeReading(code, Way::AlongAllJumps, kMaxInstructionsOfMemory, work)
       .run({pc.value}, {})
       .rule;
+}
+
+CompactRule rule_past_jumps(const CodeSource& code, RuntimeAddress pc, uint32_t& work) {
+  return CodeReading(code, Way::PastJumps, kMaxInstructionsOfMemory, work).run({pc.value}, {}).rule;
 }
 
 CodeStretch stretch_from_code(const CodeSource& code, LinkAddress pc, uint32_t& work,

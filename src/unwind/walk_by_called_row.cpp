@@ -18,9 +18,6 @@ constexpr uint64_t kMaxInterpreterFrame_bytes = 256;
 }  // namespace
 
 std::optional<Step> Walker::step_by_row_of_called() {
-  if (arch_ != Arch::X86_64 || module_->image != kNoImage || frame_pointer_leads_on()) {
-    return std::nullopt;
-  }
   const uint64_t end = cursor_.sp + kMaxSpilled_bytes + kMaxInterpreterFrame_bytes;
   const CallsAbove call = addresses_.innermost_call(stack_, cursor_.sp, end);
   if (call.count != 1 || call.kind != CallKind::Direct) return std::nullopt;

@@ -72,6 +72,27 @@ std::optional<Step> Walker::step_by_memory_code() {
   return step_by_code(rule);
 }
 
+// Code that no file holds and that no frame pointer leads out of, nor what it says of its return.
+std::optional<Step> Walker::step_without_frame_pointer() {
+  const bool is_such_code = arch_ == Arch::X86_64 && module_->image == kNoImage &&
+                            module_->code == nullptr && !frame_pointer_leads_on();
+  if (!is_such_code) return std::nullopt;
+  if (const std::optional<Step> step = step_by_row_of_called()) return step;
+  const bool may_have_way = memory_rules_.code() != nullptr && !modules_.has_hotspot();
+  return may_have_way ? step_past_jumps() : std::nullopt;
+}
+
+std::optional<Step> Walker::step_past_jumps() {
+  trail_.breaks();  // rests on whether it is due
+  uint32_t work = 0;
+  const std::optional<CompactRule> rule = memory_rules_.past_jumps(cursor_.pc, work);
+  if (!rule) return std::nullopt;
+  if (!spend(work)) return ends(WalkEnd::Unsupported);
+  const std::optional<Step> step = step_by_code(*rule);
+  if (!step) memory_rules_.note_none_past_jumps(cursor_.pc);
+  return step;
+}
+
 // Where the code ends below the frame record, that is of a function further out: Mono's compiler
 // keeps a frame pointer only where it needs one, Ruby's none, and both are called from code that
 // does. (HotSpot's is known otherwise, and its interpreter's way on is not in its code.)
@@ -109,7 +130,7 @@ Step Walker::step_without_cfi(CompactRule rule) {
   if (const std::optional<Step> step = step_by_mark_of_first()) return *step;
   if (const std::optional<Step> step = step_by_function_start(rule)) return *step;
   if (const std::optional<Step> step = step_from_start_up_code()) return *step;
-  if (const std::optional<Step> step = step_by_row_of_called()) return *step;
+  if (const std::optional<Step> step = step_without_frame_pointer()) return *step;
   return step_by_frame_pointer();
 }
 

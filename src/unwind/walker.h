@@ -403,6 +403,8 @@ class Walker {
   bool has_frame_record();
   bool frame_pointer_leads_on();
   std::optional<Step> step_further_in();
+  std::optional<Step> step_without_frame_pointer();
+  std::optional<Step> step_past_jumps();
   std::optional<Step> step_by_code(CompactRule rule);
   std::optional<Step> step_from_register(CompactRule rule);
   bool goes_on_by_code_of_leaf();

@@ -87,6 +87,9 @@ void check_rule_of_memory(const CodeSource& code, LinkAddress pc) {
   const CompactRule rule = rule_from_memory_code(code, {pc.value}, work);
   require(work > 0 && work <= kMaxWork);
   check_is_one_of_code(rule);
+  uint32_t work_past_jumps = 0;
+  check_is_one_of_code(rule_past_jumps(code, {pc.value}, work_past_jumps));
+  require(work_past_jumps > 0 && work_past_jumps <= kMaxWork);
 }
 
 void check_rule_of_function(const CodeSource& code, LinkAddress begin, LinkAddress pc) {

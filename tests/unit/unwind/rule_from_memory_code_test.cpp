@@ -137,3 +137,17 @@ TEST_CASE("a long run goes on where its branches lead to no return") {
   memory.code.put(kFunctionBegin + 2, {0x90, 0x90, 0x90, 0x90});
   CHECK(memory.rule() == from_sp(5));
 }
+
+TEST_CASE("behind a jump that leads where nothing tells the same function may go on") {
+  // As QEMU's blocks end: jmp *%rax; and their exit, to which their beginning branched.
+  const std::vector<int> block{0x48, 0x89, 0xef, 0xff, 0xe0,           // mov %rbp,%rdi; jmp *%rax
+                               0x48, 0x8d, 0x05, 0,    0,    0,    0,  // lea x(%rip),%rax
+                               0x48, 0x83, 0xc4, 0x10, 0x5d, 0x5b, 0xc3};  // add; pop; pop; ret
+  MemoryCode memory(block);
+  CHECK(memory.rule() == from_sp(1));  // as if the jump led to another function
+  uint32_t work = 0;
+  CHECK(rule_past_jumps(memory.code, {kFunctionBegin}, work) == saving_fp(from_sp(5), -3));
+  // What branches lead to comes first.
+  MemoryCode branches(joined({{0x75, 19}, block, {0x48, 0x83, 0xc4, 0x08, 0xc3}}));
+  CHECK(rule_past_jumps(branches.code, {kFunctionBegin}, work) == from_sp(2));
+}

@@ -245,3 +245,46 @@ TEST_CASE("code of a file that is none of ELF is read from the process, too") {
   CHECK(pcs(w.walk({0, at(kInNamedFile), 0, at(kRootPc)}, 0, at(0x5010))) ==
         Pcs{0x5010, kInNamedFile, kRootPc});
 }
+
+// jmp *%rax; and behind it add $8, %rsp; ret.
+const std::vector<int> kBlock{0xff, 0xe0, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+
+TEST_CASE("where nothing else leads out of a block, its end behind a jump does") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, kBlock);
+  const Walk walk = w.walk(kWords, 42);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == kThroughTrampoline);
+  CHECK(walk.frames[2].origin == FrameOrigin::Code);
+  // The frame pointer comes first, if there is one.
+  CHECK(pcs(w.walk(kWords, kRecordOfOuter)) == Pcs{kCalleePc, kTrampoline, kOuterPc, kRootPc});
+  // What it leads to has to be behind a call.
+  std::vector<uint64_t> words = kWords;
+  words[3] = at(kCallerPc + 1);
+  CHECK(pcs(w.walk(words, 42)) == Pcs{kCalleePc, kTrampoline});
+}
+
+TEST_CASE("HotSpot's code is not left so") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, kBlock);
+  w.modules.set_has_hotspot();
+  CHECK(pcs(w.walk(kWords, 42)) == Pcs{kCalleePc, kTrampoline});
+}
+
+TEST_CASE("a block whose end leads nowhere is read to it more and more seldom") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, kBlock);
+  std::vector<uint64_t> words = kWords;
+  words[3] = 5;
+  const auto reads_of_walk = [&] {
+    const int before = w.memory.reads();
+    CHECK(pcs(w.walk(words, 42)) == Pcs{kCalleePc, kTrampoline});
+    return w.memory.reads() - before;
+  };
+  const int first = reads_of_walk();
+  CHECK(reads_of_walk() < first);
+  words[3] = at(kCallerPc);
+  bool was_found = false;
+  for (int i = 0; i < 16 && !was_found; ++i) was_found = pcs(w.walk(words, 42)).size() > 2;
+  CHECK(was_found);
+}

@@ -45,7 +45,10 @@ Prologue MemoryRules::prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_i
 Prologue MemoryRules::search_prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact,
                                       uint32_t& work) {
   const uint64_t key = pc_is_exact ? place_of(pc) | RuleCache::kExactPc : place_of(pc);
-  if (!without_prologue_.is_due(key)) return {.kind = Prologue::Kind::NoneNear};
+  if (!without_prologue_.is_due(key)) {
+    note_vain(key);
+    return {.kind = Prologue::Kind::NoneNear};
+  }
   const Prologue found = find_prologue(*code_, {code_begin.value}, {pc}, pc_is_exact, work);
   if (found.kind == Prologue::Kind::NoneNear) {
     without_prologue_.add(key);
@@ -58,8 +61,8 @@ Prologue MemoryRules::search_prologue(RuntimeAddress code_begin, uint64_t pc, bo
 
 void MemoryRules::take_back_vain_searches() {
   for (const uint64_t key : std::span(vain_keys_).first(vain_count_)) {
-    without_prologue_.clear(key);
-    none_past_jumps_.clear(key);
+    without_prologue_.make_due(key);
+    none_past_jumps_.make_due(key);
   }
 }
 
@@ -75,9 +78,23 @@ const MemoryRules::Known& MemoryRules::known_whole(uint64_t pc, uint32_t& work) 
 
 CompactRule MemoryRules::whole(uint64_t pc, uint32_t& work) { return *known_whole(pc, work).whole; }
 
-std::optional<CompactRule> MemoryRules::past_jumps(uint64_t pc, uint32_t& work) {
-  if (!none_past_jumps_.is_due(place_of(pc))) return std::nullopt;
-  return rule_past_jumps(*code_, {pc}, work);
+std::optional<MemoryRules::OwnWay> MemoryRules::past_jumps(uint64_t pc, uint32_t& work) {
+  Known& of_pc = known(pc, work);
+  if (of_pc.past_jumps) return of_pc.past_jumps;
+  if (!none_past_jumps_.is_due(place_of(pc))) {
+    note_vain(place_of(pc));
+    return std::nullopt;
+  }
+  const NotingSource code(*code_);
+  const CompactRule rule = rule_past_jumps(code, {pc}, work);
+  of_pc.past_jumps = OwnWay{rule, !code.has_failed()};
+  return of_pc.past_jumps;
+}
+
+void MemoryRules::note_past_jumps(uint64_t pc, bool is_way) {
+  if (is_way) return none_past_jumps_.clear(place_of(pc));
+  none_past_jumps_.add(place_of(pc));
+  note_vain(place_of(pc));
 }
 
 std::optional<MemoryRules::OwnWay> MemoryRules::own_way(uint64_t pc) {

@@ -30,7 +30,8 @@ class MemoryRules {
     own_way_work_left_ = kMaxOwnWayWork;
     vain_count_ = 0;
   }
-  // The code is another one than the last walk found.
+  // The code is another one than the last walk found: what it looked for in vain, or not at all as
+  // that was in vain lately, is looked for by the next one.
   void take_back_vain_searches();
 
   // Of the code at `pc`: rule_from_straight_code(); null if it cannot be read.
@@ -39,13 +40,6 @@ class MemoryRules {
   // The first is not asked each time for a pc that had none near lately, as the interpreter has.
   Prologue prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact, uint32_t& work);
   CompactRule whole(uint64_t pc, uint32_t& work);
-
-  // rule_past_jumps(); none where it has lately led nowhere.
-  std::optional<CompactRule> past_jumps(uint64_t pc, uint32_t& work);
-  void note_none_past_jumps(uint64_t pc) {
-    none_past_jumps_.add(place_of(pc));
-    note_vain(place_of(pc));
-  }
 
   // whole(), for code that a frame pointer leads out of, if it may lead to a caller further in.
   // None where the code was lately seen not to, as most keeps the frame record.
@@ -56,6 +50,10 @@ class MemoryRules {
   std::optional<OwnWay> own_way(uint64_t pc);
   void note_none_further_in(uint64_t pc) { none_further_in_.add(place_of(pc)); }
 
+  // rule_past_jumps(), likewise; none where it has lately led nowhere.
+  std::optional<OwnWay> past_jumps(uint64_t pc, uint32_t& work);
+  void note_past_jumps(uint64_t pc, bool is_way);
+
  private:
   struct Known {
     uint64_t walk = 0;
@@ -64,6 +62,7 @@ class MemoryRules {
     CompactRule straight;
     std::optional<Prologue> prologue;
     std::optional<CompactRule> whole;
+    std::optional<OwnWay> past_jumps;
     bool is_whole_read = false;
   };
   static constexpr unsigned kIndexBits = 8, kIndexShift = 64 - kIndexBits;
@@ -86,7 +85,7 @@ class MemoryRules {
   // 64 KiB: a walk may lead through hundreds of such functions.
   BasicVainSearches<12> none_further_in_{63};
   VainSearches none_past_jumps_{15};
-  std::array<uint64_t, 16> vain_keys_{};  // that this walk added to one of both, the first few
+  std::array<uint64_t, 16> vain_keys_{};  // that this walk found in both, or added, the first few
   size_t vain_count_ = 0;
   uint32_t own_way_work_left_ = 0;
   std::array<Known, size_t{1} << kIndexBits> known_{};  // each pc has one place

@@ -24,7 +24,8 @@ struct Branch {
   CodeState state;
   ConstantRegister constant;
   LinkAddress stretch_end;
-  bool is_rest = false;  // no branch, but a run that was put off
+  bool is_rest = false;   // no branch, but a run that was put off
+  bool is_ahead = false;  // of a rest: CodeReading::is_ahead_
 };
 
 // What was read of the code: runs of instructions, each from where a jump or branch led to the next
@@ -105,7 +106,7 @@ class CodeReading {
         return {pc, pc, rule_without_return()};
       }
     }
-    return {pc, pc, {}};
+    return {pc, pc, unlikely_return_.value_or(CompactRule{})};
   }
 
   // To where a function sets its frame pointer up, which begins in the state before the push, or to
@@ -282,7 +283,7 @@ class CodeReading {
       pc_ = branch.target;
       state_ = branch.state;
       constant_ = branch.constant;
-      is_ahead_ = is_ahead_ && !branch.is_rest;
+      if (branch.is_rest) is_ahead_ = branch.is_ahead;
       came_by_register_ = false;
       stretch_end_ = branch.stretch_end;
       is_in_stretch_ = false;
@@ -302,15 +303,19 @@ class CodeReading {
 
   // The run at hand comes last.
   void put_off() {
-    const Branch rest{pc_, state_, constant_, stretch_end_, true};
+    const Branch rest{pc_, state_, constant_, stretch_end_, true, is_ahead_};
     run_begin_ = instructions_;
-    if (!take_branch()) return;
-    is_ahead_ = true;
-    note_last(rest);
+    is_ahead_ = true;  // but for a rest that is taken now
+    if (take_branch()) {
+      note_last(rest);
+    } else {
+      is_ahead_ = rest.is_ahead;
+    }
   }
 
   // To be taken after all others that are noted now.
   void note_last(const Branch& branch) {
+    if (branch_count_ == branches_.size()) forget_read_branches();
     if (branch_count_ == branches_.size()) return;
     std::copy_backward(branches_.begin(), branches_.begin() + branch_count_,
                        branches_.begin() + branch_count_ + 1);

@@ -24,9 +24,9 @@ CompactRule rule_from_code(const CodeSource& code, LinkAddress pc, uint32_t& wor
 // (An image's code is read as it was linked, before such addresses are relocated.)
 CompactRule rule_from_memory_code(const CodeSource& code, RuntimeAddress pc, uint32_t& work);
 
-// The same where no return was found, or a jump to another function taken for one: what stands
-// behind a jump that leads where nothing tells is likely to be of the same function (QEMU's blocks
-// end so, and have their exit there).
+// The same where the return that was found, if any, leads to no caller: what stands behind a jump
+// that leads where nothing tells is likely to be of the same function (QEMU's blocks end so, and
+// have their exit there).
 CompactRule rule_past_jumps(const CodeSource& code, RuntimeAddress pc, uint32_t& work);
 
 // rule_from_code(), and how far the rule holds: an empty stretch if there is no return, or if the

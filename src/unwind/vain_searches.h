@@ -36,6 +36,12 @@ class BasicVainSearches {
     place.left = place.pause;
   }
 
+  // Something else may be found now than lately.
+  void make_due(uint64_t key) {
+    Place& place = place_of(key);
+    if (place.key == key) place.left = 0;
+  }
+
   // It was found.
   void clear(uint64_t key) {
     Place& place = place_of(key);

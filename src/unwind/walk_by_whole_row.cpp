@@ -46,8 +46,10 @@ FrameRow Walker::row_of_frame(LinkAddress pc, Row& row) {
   row.work = next.work;
   if (next_status != RowStatus::Found || next.is_signal_frame) return found;
   found.is_before_function = found.status == RowStatus::NoCfi;
-  if (may_be_of_first_instruction(next)) return found;
+  const bool begins_function = may_be_of_first_instruction(next);
+  if (begins_function && found.is_before_function) return found;  // RootBehindNoCall
   if (addresses_.call_behind(cursor_.pc).kind != CallKind::None) return found;
+  if (begins_function) return {.status = RowStatus::NoCfi, .is_before_function = true};
   row = next;
   frames_.last().pc_is_exact = true;
   trail_.restate(frames_.last());

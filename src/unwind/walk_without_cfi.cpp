@@ -1,6 +1,6 @@
 // Code that no unwind information covers: what the code itself says, the call that led to it, where
-// the process began, the interpreter in whose frame it runs, the link register, the frame pointer,
-// in this order, each only as far as it
+// the process began, the interpreter in whose frame it runs, what stands behind the code's jumps,
+// the link register, the frame pointer, in this order, each only as far as it
 // can be believed. Of code that no file holds, which may keep frame pointers, only what is sure
 // comes before these.
 #include "unwind/arm_code.h"
@@ -85,11 +85,12 @@ std::optional<Step> Walker::step_without_frame_pointer() {
 std::optional<Step> Walker::step_past_jumps() {
   trail_.breaks();  // rests on whether it is due
   uint32_t work = 0;
-  const std::optional<CompactRule> rule = memory_rules_.past_jumps(cursor_.pc, work);
-  if (!rule) return std::nullopt;
+  const auto way = memory_rules_.past_jumps(cursor_.pc, work);
+  if (!way) return std::nullopt;
   if (!spend(work)) return ends(WalkEnd::Unsupported);
-  const std::optional<Step> step = step_by_code(*rule);
-  if (!step) memory_rules_.note_none_past_jumps(cursor_.pc);
+  const uint64_t pc = cursor_.pc;
+  const std::optional<Step> step = step_by_code(way->rule);
+  if (step || way->is_read) memory_rules_.note_past_jumps(pc, step.has_value());
   return step;
 }
 

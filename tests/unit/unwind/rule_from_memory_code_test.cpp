@@ -114,16 +114,25 @@ const std::vector<int> kThrowAndNext{0xe8, 0,    0,    0x10, 0,            // ca
                                      0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3};  // add; pop; ret
 
 TEST_CASE("the return of a long run is its own, not that behind a branch") {
-  const int instructions = GENERATE(200, 300, 600);
+  const int instructions = GENERATE(200, 300, 400, 600);
+  const int cold_instructions = GENERATE(0, 10, 300);
   std::vector<int> run(static_cast<size_t>(instructions), 0x90);
   run.insert(run.end(), {0x48, 0x83, 0xc4, 0x10, 0xc3});  // add $0x10,%rsp; ret
   const int distance = static_cast<int>(run.size());
   const std::vector<int> branch{0x0f, 0x85, distance & 0xff, distance >> 8, 0, 0};
-  CHECK(MemoryCode(joined({branch, run, kThrowAndNext})).rule() == from_sp(3));
+  const std::vector<int> cold(static_cast<size_t>(cold_instructions), 0x90);
+  CHECK(MemoryCode(joined({branch, run, cold, kThrowAndNext})).rule() == from_sp(3));
   // But if it has none, that is what there is.
   run.resize(run.size() - 5, 0x90);
   run.insert(run.end(), {0x90, 0x90, 0x90, 0x90, 0xf4});
-  CHECK(MemoryCode(joined({branch, run, kThrowAndNext})).rule() == from_sp(1));
+  CHECK(MemoryCode(joined({branch, run, cold, kThrowAndNext})).rule() == from_sp(1));
+}
+
+TEST_CASE("of a run that is not read to its end a branch's return is what there is") {
+  constexpr int kDistance = kExitOfTrace - static_cast<int>(kFunctionBegin) - 6;
+  std::vector<int> run{0x0f, 0x85, kDistance & 0xff, kDistance >> 8, 0, 0};  // jne
+  run.resize(kExitOfTrace - kFunctionBegin, 0x90);
+  CHECK(MemoryCode(run).rule() == from_sp(3));
 }
 
 TEST_CASE("a long run goes on where its branches lead to no return") {

@@ -59,15 +59,16 @@ TEST_CASE("code that cannot be read is taken for a call") {
   CHECK_FALSE(walk.frames[1].pc_is_exact);
 }
 
-TEST_CASE("what a return leads to where a function begins is no landing pad") {
+TEST_CASE("where a function begins is no landing pad, but the first one of its stack") {
   LandingWorld w;
   w.cfi.add(0x3000, 0x3040, row_with_cfa(kRsp, 16));
   w.cfi.add(0x3040, 0x3100, row_with_cfa(kRsp, 8));
   w.put_return();
   const Walk walk = w.walk(registers_at(at(0x2010), 0x7000, 0),
                            FakeStack(0x7000, {at(0x3040), 5, at(0x4050), 0}));
-  CHECK(pcs(walk) == Pcs{0x2010, 0x3040, 0x4050});
-  CHECK_FALSE(walk.frames[1].pc_is_exact);
+  CHECK(end_of(walk) == "root");
+  CHECK(pcs(walk) == Pcs{0x2010, 0x3040});
+  CHECK(walk.frames[1].pc_is_exact);
 }
 
 TEST_CASE("a frame of the kernel's is no landing pad") {

@@ -287,4 +287,18 @@ TEST_CASE("a block whose end leads nowhere is read to it more and more seldom") 
   bool was_found = false;
   for (int i = 0; i < 16 && !was_found; ++i) was_found = pcs(w.walk(words, 42)).size() > 2;
   CHECK(was_found);
+  // Then it is a way again: the next failure is the first one.
+  words[3] = 5;
+  reads_of_walk();
+  reads_of_walk();
+  words[3] = at(kCallerPc);
+  CHECK(pcs(w.walk(words, 42)) == kThroughTrampoline);
+}
+
+TEST_CASE("a block that could not be read is read by the next walk") {
+  MemoryCodeWorld w;
+  w.memory.put(kTrampoline, {0xff, 0xe0});
+  CHECK(pcs(w.walk(kWords, 42)) == Pcs{kCalleePc, kTrampoline});
+  w.memory.put(kTrampoline, kBlock);
+  CHECK(pcs(w.walk(kWords, 42)) == kThroughTrampoline);
 }

@@ -66,19 +66,19 @@ void MemoryRules::take_back_vain_searches() {
   }
 }
 
-const MemoryRules::Known& MemoryRules::known_whole(uint64_t pc, uint32_t& work) {
+const MemoryRules::RuleRead& MemoryRules::known_whole(uint64_t pc, uint32_t& work) {
   Known& of_pc = known(pc, work);
   if (!of_pc.whole) {
     const NotingSource code(*code_);
-    of_pc.whole = rule_from_memory_code(code, {pc}, work);
-    of_pc.is_whole_read = !code.has_failed();
+    const CompactRule rule = rule_from_memory_code(code, {pc}, work);
+    of_pc.whole = RuleRead{rule, !code.has_failed()};
   }
-  return of_pc;
+  return *of_pc.whole;
 }
 
-CompactRule MemoryRules::whole(uint64_t pc, uint32_t& work) { return *known_whole(pc, work).whole; }
+CompactRule MemoryRules::whole(uint64_t pc, uint32_t& work) { return known_whole(pc, work).rule; }
 
-std::optional<MemoryRules::OwnWay> MemoryRules::past_jumps(uint64_t pc, uint32_t& work) {
+std::optional<MemoryRules::RuleRead> MemoryRules::past_jumps(uint64_t pc, uint32_t& work) {
   Known& of_pc = known(pc, work);
   if (of_pc.past_jumps) return of_pc.past_jumps;
   if (!none_past_jumps_.is_due(place_of(pc))) {
@@ -87,7 +87,7 @@ std::optional<MemoryRules::OwnWay> MemoryRules::past_jumps(uint64_t pc, uint32_t
   }
   const NotingSource code(*code_);
   const CompactRule rule = rule_past_jumps(code, {pc}, work);
-  of_pc.past_jumps = OwnWay{rule, !code.has_failed()};
+  of_pc.past_jumps = RuleRead{rule, !code.has_failed()};
   return of_pc.past_jumps;
 }
 
@@ -97,13 +97,13 @@ void MemoryRules::note_past_jumps(uint64_t pc, bool is_way) {
   note_vain(place_of(pc));
 }
 
-std::optional<MemoryRules::OwnWay> MemoryRules::own_way(uint64_t pc) {
+std::optional<MemoryRules::RuleRead> MemoryRules::own_way(uint64_t pc) {
   if (!none_further_in_.is_due(place_of(pc))) return std::nullopt;
-  if (own_way_work_left_ == 0) return OwnWay{};
+  if (own_way_work_left_ == 0) return RuleRead{};
   uint32_t work = 0;
-  const Known& of_pc = known_whole(pc, work);
+  const RuleRead& whole = known_whole(pc, work);
   own_way_work_left_ -= std::min(work, own_way_work_left_);
-  return OwnWay{*of_pc.whole, of_pc.is_whole_read};
+  return whole;
 }
 
 MemoryRules::Known& MemoryRules::known(uint64_t pc, uint32_t& work) {

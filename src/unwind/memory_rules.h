@@ -41,17 +41,18 @@ class MemoryRules {
   Prologue prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact, uint32_t& work);
   CompactRule whole(uint64_t pc, uint32_t& work);
 
-  // whole(), for code that a frame pointer leads out of, if it may lead to a caller further in.
-  // None where the code was lately seen not to, as most keeps the frame record.
-  struct OwnWay {
+  struct RuleRead {
     CompactRule rule;
     bool is_read = false;  // all that the rule took, or that no rule was found in
   };
-  std::optional<OwnWay> own_way(uint64_t pc);
+  // whole(), for code that a frame pointer leads out of, if it may lead to a caller further in.
+  // None where the code was lately seen not to, as most keeps the frame record.
+  std::optional<RuleRead> own_way(uint64_t pc);
   void note_none_further_in(uint64_t pc) { none_further_in_.add(place_of(pc)); }
 
   // rule_past_jumps(), likewise; none where it has lately led nowhere.
-  std::optional<OwnWay> past_jumps(uint64_t pc, uint32_t& work);
+  std::optional<RuleRead> past_jumps(uint64_t pc, uint32_t& work);
+  // Whether what past_jumps() gave led to a caller.
   void note_past_jumps(uint64_t pc, bool is_way);
 
  private:
@@ -61,14 +62,12 @@ class MemoryRules {
     bool is_readable = false;
     CompactRule straight;
     std::optional<Prologue> prologue;
-    std::optional<CompactRule> whole;
-    std::optional<OwnWay> past_jumps;
-    bool is_whole_read = false;
+    std::optional<RuleRead> whole, past_jumps;
   };
   static constexpr unsigned kIndexBits = 8, kIndexShift = 64 - kIndexBits;
 
   Known& known(uint64_t pc, uint32_t& work);
-  const Known& known_whole(uint64_t pc, uint32_t& work);
+  const RuleRead& known_whole(uint64_t pc, uint32_t& work);
   Prologue search_prologue(RuntimeAddress code_begin, uint64_t pc, bool pc_is_exact,
                            uint32_t& work);
 

@@ -47,6 +47,8 @@ void CodeState::apply(const X86Instruction& instruction) {
       return pop_fp();
     case X86Effect::LoadsR10:
       return load_r10(instruction.operand);
+    case X86Effect::PushR10:
+      return push_r10();
     case X86Effect::PopR10:
       return pop_r10();
     case X86Effect::OverwritesSp:
@@ -143,13 +145,26 @@ void CodeState::overwrite_sp() {
 }
 
 void CodeState::load_r10(int64_t bytes) {
+  if (r10_is_saved_) return restore_r10();
   if (fp_.kind == FpValue::Kind::Original) r10_ = Place{Base::Fp, bytes};
 }
 
+void CodeState::push_r10() {
+  if (!has_overwritten(kX86R10)) r10_is_saved_ = true;
+  push();
+}
+
 void CodeState::pop_r10() {
-  r10_ = place_at_sp(0);
+  if (r10_is_saved_) {
+    restore_r10();
+  } else {
+    r10_ = place_at_sp(0);
+  }
   move_sp(kWord_bytes);
 }
+
+// Functions save it once, and load it into itself only from there.
+void CodeState::restore_r10() { overwritten_ &= static_cast<X86Registers>(~(1u << kX86R10)); }
 
 // None if the code has put the word there since.
 std::optional<CodeState::Place> CodeState::place_at_sp(int64_t bytes) const {
@@ -193,8 +208,7 @@ bool CodeState::is_plausible() const {
 }
 
 CompactRule CodeState::rule(int32_t arguments_bytes) const {
-  const bool is_in_frame = base_ == Base::Sp || base_ == Base::Fp;
-  const bool has_record = is_in_frame && fp_.kind == FpValue::Kind::InMemory &&
+  const bool has_record = is_in_frame(base_) && fp_.kind == FpValue::Kind::InMemory &&
                           fp_.base == Base::Fp && fp_.offset_bytes == 0;
   // The return address is beside the caller's frame pointer, wherever the stack pointer is.
   if (has_record) return rule_of(Base::Fp, kWord_bytes, arguments_bytes);
@@ -232,7 +246,7 @@ CompactRule CodeState::rule_of(Base base, int64_t return_address_bytes,
   CompactRule rule{.kind = kind_of(base),
                    .cfa_words = static_cast<int16_t>(cfa_words),
                    .return_address_words = static_cast<int16_t>(-above_words)};
-  if (base == Base::Register || base == Base::Word) {
+  if (!is_in_frame(base)) {
     const auto where = place_of_base(base);
     if (above_words != 1 || !where) return {};  // nor do compilers make such functions
     rule.return_address_words = *where;
@@ -240,11 +254,11 @@ CompactRule CodeState::rule_of(Base base, int64_t return_address_bytes,
   if (fp_.kind == FpValue::Kind::Original) return rule;
   rule.fp = CompactFp::Unknown;
   if (fp_.kind != FpValue::Kind::InMemory) return rule;
-  const auto beside_word = as_words(fp_.offset_bytes);
+  const auto from_register = as_words(fp_.offset_bytes);
   const auto below_cfa = as_words(fp_.offset_bytes - cfa_words * kWord_bytes);
-  if (base == Base::Word && fp_.base == word_.base && beside_word) {
-    rule.fp = CompactFp::SavedBesideWord;
-    rule.fp_words = *beside_word;
+  if (!is_in_frame(base) && is_in_frame(fp_.base) && from_register) {
+    rule.fp = fp_.base == Base::Sp ? CompactFp::SavedFromSp : CompactFp::SavedFromFp;
+    rule.fp_words = *from_register;
   } else if (fp_.base == base && below_cfa && *below_cfa < -above_words) {
     rule.fp = CompactFp::Saved;
     rule.fp_words = *below_cfa;

@@ -65,7 +65,9 @@ class CodeState {
   void sp_from_stack(int64_t bytes);
   void overwrite_sp();
   void load_r10(int64_t bytes);
+  void push_r10();
   void pop_r10();
+  void restore_r10();
   std::optional<Place> place_at_sp(int64_t bytes) const;
   void stand_on_word(Place word, int64_t offset_bytes);
   void stand_on(Base base, int64_t offset_bytes);
@@ -73,6 +75,7 @@ class CodeState {
 
   bool is_plausible() const;
   CompactRule rule_of(Base base, int64_t return_address_bytes, int32_t arguments_bytes) const;
+  static bool is_in_frame(Base base) { return base == Base::Sp || base == Base::Fp; }
   std::optional<int16_t> place_of_base(Base base) const;
   CompactKind kind_of(Base base) const;
 
@@ -80,6 +83,7 @@ class CodeState {
   unsigned base_register_ = 0;  // its number, with Base::Register
   Place word_;                  // with Base::Word
   std::optional<Place> r10_;    // what was loaded into it
+  bool r10_is_saved_ = false;   // what it was is on the stack
   int64_t offset_bytes_ = 0;    // the stack pointer is base + this
   X86Registers overwritten_ = 0;
   bool sp_is_known_ = true;

@@ -29,10 +29,11 @@ enum class CompactKind : uint8_t {
 };
 
 enum class CompactFp : uint8_t {
-  Same,             // the caller's frame pointer is still in its register
-  Saved,            // it is at CFA + fp_words * 8
-  SavedBesideWord,  // of the kinds CodeFromWord...: at the same register + fp_words * 8
-  Unknown,          // it cannot be recovered
+  Same,         // the caller's frame pointer is still in its register
+  Saved,        // it is at CFA + fp_words * 8
+  SavedFromSp,  // of CodeFromRegister and CodeFromWord...: at the stack pointer + fp_words * 8
+  SavedFromFp,  // likewise, at the frame pointer
+  Unknown,      // it cannot be recovered
 };
 
 // Whether a row gave it that says where the CFA is. (Root and Unsupported may be of rows, too.)

@@ -269,11 +269,7 @@ std::optional<Step> Walker::step_from_word(uint64_t base, CompactRule rule) {
                                                   : std::nullopt;
   }
   rule.return_address_words = -1;
-  const auto step = step_by_code_to(word + as_bytes(rule.cfa_words), rule);
-  if (step && rule.fp == CompactFp::SavedBesideWord) {
-    load_frame_pointer(base + as_bytes(rule.fp_words));
-  }
-  return step;
+  return step_by_code_to(word + as_bytes(rule.cfa_words), rule);
 }
 
 // The rule may be wrong (rule_from_code.h), so what it leads to has to be one of `believed`.
@@ -296,9 +292,24 @@ std::optional<Step> Walker::step_by_code_to(uint64_t cfa, CompactRule rule, Beli
     return std::nullopt;
   }
   trail_.read_return_address(slot, return_address);
-  if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
-  if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
+  restore_frame_pointer(rule, cfa);
   return step_by_likely(return_address, cfa, FrameOrigin::Code);
+}
+
+void Walker::restore_frame_pointer(CompactRule rule, uint64_t cfa) {
+  switch (rule.fp) {
+    case CompactFp::Same:
+      return;
+    case CompactFp::Saved:
+      return load_frame_pointer(cfa + as_bytes(rule.fp_words));
+    case CompactFp::SavedFromSp:
+      return load_frame_pointer(cursor_.sp + as_bytes(rule.fp_words));
+    case CompactFp::SavedFromFp:
+      if (cursor_.fp_is_known) load_frame_pointer(cursor_.fp + as_bytes(rule.fp_words));
+      return;
+    case CompactFp::Unknown:
+      cursor_.fp_is_known = false;
+  }
 }
 
 Step Walker::step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin origin) {

@@ -412,6 +412,7 @@ class Walker {
   bool was_just_called();
   [[gnu::noinline]] Step ends_unless_code_leads_on(WalkEnd end);
   std::optional<Step> step_from_word(uint64_t base, CompactRule rule);
+  void restore_frame_pointer(CompactRule rule, uint64_t cfa);
   // Of return addresses: code that no file holds may have been laid out as one by hand.
   enum class Believed : uint8_t { BehindCalls, AlsoMemoryCode };
   std::optional<Step> step_outside_frame_record(Believed believed);

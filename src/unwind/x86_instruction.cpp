@@ -127,7 +127,7 @@ class Effects {
 
   X86Instruction effect_of_one_byte() const {
     const uint8_t byte = code_.opcode;
-    if (byte >= 0x50 && byte <= 0x57) return push(code_.register_in_opcode() == kFp);
+    if (byte >= 0x50 && byte <= 0x57) return push(code_.register_in_opcode());
     if (byte >= 0x58 && byte <= 0x5f) return pop(code_.register_in_opcode());
     if ((byte >= 0x70 && byte <= 0x7f) || (byte >= 0xe0 && byte <= 0xe3)) {
       return with(X86Effect::Branch, code_.immediate);
@@ -138,7 +138,7 @@ class Effects {
       case 0x68:
       case 0x6a:
       case 0x9c:
-        return push(false);
+        return push();
       case 0xe8:
         return call();
       case 0x9d:
@@ -204,7 +204,7 @@ class Effects {
       case 5:
         return with(X86Effect::Stops);
       case 6:
-        return push(code_.is_register() && code_.rm == kFp);
+        return code_.is_register() ? push(code_.rm) : push();
       default:
         return {};
     }
@@ -310,9 +310,11 @@ class Effects {
     return code_.map == X86Map::Escape0F && !code_.is_vector && kWritesByteOf0F.has(code_.opcode);
   }
 
-  X86Instruction push(bool is_fp) const {
+  X86Instruction push(std::optional<unsigned> number = {}) const {
     if (code_.moves_16_bits()) return with(X86Effect::OverwritesSp);
-    return with(is_fp ? X86Effect::PushFp : X86Effect::Push);
+    return with(number == kFp       ? X86Effect::PushFp
+                : number == kX86R10 ? X86Effect::PushR10
+                                    : X86Effect::Push);
   }
 
   X86Instruction pop(unsigned number) const {

@@ -15,7 +15,7 @@ namespace sentry_prof::unwind {
 
 enum class X86Effect : uint8_t {
   None,
-  Push,            // of anything but the frame pointer, eight bytes
+  Push,            // of anything but the frame pointer and %r10, eight bytes
   PushFp,          // push %rbp
   Pop,             // into anything but these two registers and %r10
   PopFp,           // pop %rbp
@@ -28,6 +28,7 @@ enum class X86Effect : uint8_t {
   RestoresFp,      // mov x(%rsp),%rbp: from there
   FollowsFp,       // mov (%rbp),%rbp: from where a frame record has the caller's
   LoadsR10,        // mov x(%rbp),%r10: the word at %rbp + `operand`
+  PushR10,         // push %r10
   PopR10,          // pop %r10
   Leave,           // mov %rbp,%rsp; pop %rbp
   OverwritesSp,    // with what is not told

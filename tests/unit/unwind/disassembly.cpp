@@ -181,7 +181,7 @@ X86Instruction effect_of_push_or_pop(const Parts& parts) {
   result.effect = is_push ? X86Effect::Push : X86Effect::Pop;
   if (name == "%rbp") result.effect = is_push ? X86Effect::PushFp : X86Effect::PopFp;
   if (!is_push && name == "%rsp") result.effect = X86Effect::SpFromStack;
-  if (!is_push && name == "%r10") result.effect = X86Effect::PopR10;
+  if (name == "%r10") result.effect = is_push ? X86Effect::PushR10 : X86Effect::PopR10;
   if (moves_16_bits(parts)) result.effect = X86Effect::OverwritesSp;
   return result;
 }

@@ -312,6 +312,21 @@ TEST_CASE("a function that realigned its stack is left by the variable that says
   CHECK(end_of(w.walk(registers_at(at(kLeaf), 0x7008, 0x7008), stack)) == "no_unwind_info");
 }
 
+TEST_CASE("a function that realigned its stack is left by %r10 before that is saved") {
+  // push %r10; mov -8(%rbp),%r10; leave; lea -8(%r10),%rsp; ret
+  World w;
+  w.code.put(kLeaf, {0x41, 0x52, 0x4c, 0x8b, 0x55, 0xf8, 0xc9, 0x49, 0x8d, 0x62, 0xf8, 0xc3});
+  w.code.put_call(kCaller, 0x5000);
+  w.cfi.add(0x2000, 0x2100, saving(row_with_cfa(kRbp, 16), kRbp, -16));
+  w.code.put_call(kRoot, 0x2000);
+  w.cfi.add(0x4000, 0x4100, root_row());
+  const FakeStack stack(0x7000, {0, /*0x7008*/ 0x7040, /*a copy*/ at(kCaller), 0, 0, at(kCaller),
+                                 /*0x7030*/ 0, 0, /*0x7040*/ 0, at(kRoot)});
+  Registers registers = registers_at(at(kLeaf), 0x7008, 0x7008);
+  registers.set(unwind::kX86R10, 0x7030);
+  CHECK(pcs(w.walk(registers, stack)) == Pcs{kLeaf, kCaller, kRoot});
+}
+
 TEST_CASE("a register that calls overwrite leads only from where the thread was interrupted") {
   World w;
   w.code.put(kLeaf, {0x49, 0x8d, 0x62, 0xf8, 0xc3});  // lea -8(%r10),%rsp; ret

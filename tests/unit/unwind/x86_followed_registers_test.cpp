@@ -65,6 +65,10 @@ TEST_CASE("which of these registers are written") {
 }
 
 TEST_CASE("words of the stack in %r10") {
+  check_effect({0x41, 0x52}, X86Effect::PushR10);                   // push %r10
+  check_effect({0x41, 0xff, 0xf2}, X86Effect::PushR10);             // its long form
+  check_effect({0x52}, X86Effect::Push);                            // push %rdx
+  check_effect({0x41, 0xff, 0x72, 0xf8}, X86Effect::Push);          // push -8(%r10)
   check_effect({0x41, 0x5a}, X86Effect::PopR10);                    // pop %r10
   check_effect({0x4c, 0x8b, 0x55, 0xf8}, X86Effect::LoadsR10, -8);  // mov -8(%rbp),%r10
   check_writes({0x4c, 0x8b, 0x55, 0xf8}, 1u << 10);

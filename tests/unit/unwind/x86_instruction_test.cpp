@@ -23,7 +23,7 @@ TEST_CASE("push and pop of registers") {
     check_effect({0x58 + reg}, X86Effect::Pop);
   }
   for (int reg = 0; reg < 8; ++reg) {  // %r8 to %r15: %r12 and %r13 are 4 and 5 with REX.B
-    check_effect({0x41, 0x50 + reg}, X86Effect::Push);
+    check_effect({0x41, 0x50 + reg}, reg == 2 ? X86Effect::PushR10 : X86Effect::Push);
     check_effect({0x41, 0x58 + reg}, reg == 2 ? X86Effect::PopR10 : X86Effect::Pop);
   }
   check_effect({0x54}, X86Effect::Push);                // %rsp

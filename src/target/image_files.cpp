@@ -6,6 +6,7 @@
 #include "target/mapping_kind.h"
 #include "target/proc.h"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fcntl.h>
@@ -18,6 +19,18 @@ namespace sentry_prof::target {
 
 uint64_t to_unix_ns(const struct statx_timestamp& time) {
   return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond + time.tv_nsec;
+}
+
+std::optional<FileFacts> facts_of(const os::Fd& found) {
+  struct statx status = {};
+  constexpr unsigned kWanted = STATX_INO | STATX_MTIME | STATX_BTIME;
+  if (::statx(found.get(), "", AT_EMPTY_PATH, kWanted, &status) != 0) return std::nullopt;
+  FileFacts facts{status.stx_dev_major, status.stx_dev_minor, status.stx_ino,
+                  to_unix_ns(status.stx_mtime)};
+  if ((status.stx_mask & STATX_BTIME) != 0) {
+    facts.changed_unix_ns = std::max(facts.changed_unix_ns, to_unix_ns(status.stx_btime));
+  }
+  return facts;
 }
 
 namespace {

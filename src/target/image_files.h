@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include <sys/stat.h>
 
@@ -26,6 +27,18 @@ bool leaves_too_few_descriptors(int fd);
 
 // Of a file's times.
 uint64_t to_unix_ns(const struct statx_timestamp& time);
+
+// What tells a file from others where there is no build id.
+struct FileFacts {
+  uint32_t device_major = 0, device_minor = 0;  // on btrfs and overlayfs another than maps tell
+  uint64_t inode = 0;
+  // When it became what it is. Not st_ctime: perf links what it sampled into its cache, which
+  // changes that. An inode that was freed and given to another file is told by its birth, where the
+  // file system has one: installing sets the time of modification back.
+  uint64_t changed_unix_ns = 0;
+};
+// None, with errno, if the kernel does not say.
+std::optional<FileFacts> facts_of(const os::Fd& found);
 
 // This process's own vdso, if it is of this size. Our own is everybody's: the kernel has one. Of
 // another size is only that of a 32-bit process, or of another kernel.

@@ -10,7 +10,8 @@
 namespace sentry_prof::target {
 
 // Opens the file behind a mapping. The Linux half implements it (map_files, then /proc/PID/exe,
-// then openat2 below /proc/PID/root, then, only where the kernel gave a build id, the plain path).
+// then openat2 below /proc/PID/root; of a process that has ended the plain path, where the kernel
+// gave a build id, or the file has the inode and did not change since the opener was made).
 // Where a build id was given, the caller must compare it with the file's.
 class ImageOpener {
  public:

@@ -20,15 +20,6 @@ namespace {
 
 using OpenResult = Result<std::shared_ptr<const ByteSource>>;
 
-// When the file became what it is. Not st_ctime: perf links what it sampled into its cache, which
-// changes that. An inode that was freed and given to another file is told by its birth, where the
-// file system has one: installing sets the time of modification back.
-uint64_t changed_unix_ns(const struct statx& status) {
-  const uint64_t modified_ns = to_unix_ns(status.stx_mtime);
-  if ((status.stx_mask & STATX_BTIME) == 0) return modified_ns;
-  return std::max(modified_ns, to_unix_ns(status.stx_btime));
-}
-
 // As GDB's manual lays out debug files: DIRECTORY/.build-id/XX/YYY.debug.
 bool is_debug_file(const MappingFacts& mapping) {
   const std::string id = to_hex(mapping.build_id);
@@ -92,17 +83,14 @@ class LocalOpener final : public ImageOpener {
 
   // Not the device: btrfs and overlayfs tell stat() another one than they tell maps.
   Result<void> check_unchanged(const os::Fd& found, const MappingFacts& mapping) const {
-    struct statx status = {};
-    constexpr unsigned kWanted = STATX_INO | STATX_MTIME | STATX_BTIME;
-    if (::statx(found.get(), "", AT_EMPTY_PATH, kWanted, &status) != 0) {
-      return os::fail_with_errno(errno, "statx");
-    }
-    if (mapping.inode == 0 || status.stx_ino != mapping.inode) {
+    const auto facts = facts_of(found);
+    if (!facts) return os::fail_with_errno(errno, "statx");
+    if (mapping.inode == 0 || facts->inode != mapping.inode) {
       return fail(ErrorCode::NotFound,
                   "another file has that name here, or now, and the recording has no build id of "
                   "it (perf record --buildid-all)");
     }
-    if (changed_unix_ns(status) > files_.recorded_unix_ns) {
+    if (facts->changed_unix_ns > files_.recorded_unix_ns) {
       return fail(ErrorCode::NotFound,
                   "was changed after the recording began, which has no build id of it (perf record "
                   "--buildid-all)");

@@ -1,5 +1,6 @@
 // Opens the files behind a target's mappings, none of which is to be trusted: paths may be links
 // out of a container, FIFOs that block, devices whose opening has effects, or other files by now.
+#include "os/clock.h"
 #include "os/errors.h"
 #include "os/privileges.h"
 #include "target/image_files.h"
@@ -66,30 +67,44 @@ os::Fd find_by_exe(const MappingFacts& mapping) {
   return found;
 }
 
+// Times of files are those of the kernel's last tick (CONFIG_HZ_100).
+constexpr uint64_t kFileTimeTick_ns = 10'000'000;
 constexpr const char* kHasEnded = "its process ended before the file could be opened";
 constexpr const char* kIsRefused =
     "it is looked for as its process's user, whom root may not become here (CAP_SETUID, "
     "CAP_SETGID)";
 
+// Without a build id (Go's programs, rust-lld): the very inode, and not changed from
+// `since_unix_ns` on. Not on btrfs and overlayfs, whose devices stat() does not tell.
+bool is_proven_by_inode(const os::Fd& found, const MappingFacts& mapping, uint64_t since_unix_ns) {
+  const auto facts = facts_of(found);
+  return facts && mapping.inode != 0 && facts->inode == mapping.inode &&
+         facts->device_major == mapping.device_major &&
+         facts->device_minor == mapping.device_minor && facts->changed_unix_ns < since_unix_ns;
+}
+
 // Of a process that has ended, or whose user we cannot be: below our own root, where the file need
 // not be the same, which the build id tells, or another one that only looks so to a process in a
 // container. `why` it is not opened otherwise.
 Result<std::shared_ptr<const ByteSource>> open_proven_file(const MappingFacts& mapping,
+                                                           uint64_t since_unix_ns,
                                                            const char* why) {
-  if (mapping.build_id.empty()) return fail(ErrorCode::Gone, why);
   const os::Fd root(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   const AsUserOf user(mapping.pid);  // root remains root: whose it was is not known any more
   const os::Fd found = find_below(root.get(), mapping.path, RESOLVE_CACHED);
-  if (!found.is_open()) return fail(ErrorCode::Gone, why);
+  const bool is_proven = found.is_open() && (!mapping.build_id.empty() ||
+                                             is_proven_by_inode(found, mapping, since_unix_ns));
+  if (!is_proven) return fail(ErrorCode::Gone, why);
   return open_regular_file(found);
 }
 
-Result<std::shared_ptr<const ByteSource>> open_named_file(const MappingFacts& mapping) {
+Result<std::shared_ptr<const ByteSource>> open_named_file(const MappingFacts& mapping,
+                                                          uint64_t since_unix_ns) {
   const os::Fd root = open_root_of(mapping.pid);
   if (!root.is_open()) {
     const int error_number = errno;
     const bool is_gone = error_number == ENOENT || error_number == ESRCH;
-    if (is_gone) return open_proven_file(mapping, kHasEnded);
+    if (is_gone) return open_proven_file(mapping, since_unix_ns, kHasEnded);
     const bool is_refused = error_number == EACCES && !os::has_capability(os::kCapSysPtrace);
     if (is_refused) {
       return fail(
@@ -100,7 +115,7 @@ Result<std::shared_ptr<const ByteSource>> open_named_file(const MappingFacts& ma
   }
   const AsUserOf user(mapping.pid);
   if (!user.is_known()) {
-    return open_proven_file(mapping, user.is_refused() ? kIsRefused : kHasEnded);
+    return open_proven_file(mapping, since_unix_ns, user.is_refused() ? kIsRefused : kHasEnded);
   }
   const os::Fd found = find_below(root.get(), mapping.path);
   if (!found.is_open()) return os::fail_with_errno(errno, "cannot be opened");
@@ -122,11 +137,12 @@ class ProcOpener final : public ImageOpener {
       if (auto file = open_regular_file(found)) return file;
     }
     if (kind == MappingKind::MemoryFd) return fail(ErrorCode::NotFound, "a memory file");
-    return open_named_file(mapping);
+    return open_named_file(mapping, begin_unix_ns_);
   }
 
   Result<std::shared_ptr<const ByteSource>> open_by_path(const MappingFacts& mapping) override {
-    if (kind_of_mapping(mapping.path) == MappingKind::File) return open_named_file(mapping);
+    if (kind_of_mapping(mapping.path) == MappingKind::File)
+      return open_named_file(mapping, begin_unix_ns_);
     return fail(ErrorCode::NotFound, "has no name to be found by");
   }
 
@@ -144,6 +160,10 @@ class ProcOpener final : public ImageOpener {
     const bool is_proven = !mapping.build_id.empty() && S_ISREG(status.st_mode);
     return mapping.inode == 0 ? is_proven : status.st_ino == mapping.inode;
   }
+
+ private:
+  // What was mapped from now on was no other file, if that has not changed since.
+  const uint64_t begin_unix_ns_ = os::unix_ns() - kFileTimeTick_ns;
 };
 
 }  // namespace

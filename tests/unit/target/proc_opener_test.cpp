@@ -8,11 +8,15 @@
 #include "target/proc.h"
 #include "unit/os/scratch.h"
 
+#include <chrono>
+#include <thread>
+
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 using namespace sentry_prof;
@@ -69,6 +73,15 @@ bool has_map_files() {
 // A mapping that map_files does not know, so that the path must do.
 MappingFacts without_range(MappingFacts mapping) {
   mapping.begin.value += 0x1000;
+  return mapping;
+}
+
+MappingFacts mapping_of_gone_process(const std::string& path) {
+  MappingFacts mapping;
+  mapping.pid = static_cast<uint32_t>(test::pid_that_is_gone());
+  mapping.begin = {0x1000};
+  mapping.size_bytes = 0x1000;
+  mapping.path = path;
   return mapping;
 }
 
@@ -240,15 +253,38 @@ TEST_CASE("The opener reads as root only what the target's user can read") {
 }
 
 TEST_CASE("A file of a process that is gone is opened only if its build id can be compared") {
-  MappingFacts mapping;
-  mapping.pid = static_cast<uint32_t>(test::pid_that_is_gone());
-  mapping.begin = {0x1000};
-  mapping.size_bytes = 0x1000;
-  mapping.path = fs::canonical("/bin/sleep");
+  MappingFacts mapping = mapping_of_gone_process(fs::canonical("/bin/sleep"));
   const auto opener = make_proc_opener();
   CHECK(opener->open(mapping).error().code == ErrorCode::Gone);
   mapping.build_id = {std::byte{1}};
   CHECK(opener->open(mapping));
+}
+
+TEST_CASE("A file of a process that is gone is opened if it is the inode, and as it was") {
+  const ScratchDirectory scratch;
+  const std::string path = scratch / "program";
+  test::write_text(path, "12345");
+  struct stat status = {};
+  REQUIRE(::stat(path.c_str(), &status) == 0);
+  MappingFacts mapping = mapping_of_gone_process(path);
+  mapping.inode = status.st_ino;
+  mapping.device_major = major(status.st_dev);
+  mapping.device_minor = minor(status.st_dev);
+  // Times of files are those of the kernel's last tick.
+  const auto wait_for_tick = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+  CHECK(make_proc_opener()->open(mapping).error().code == ErrorCode::Gone);  // just written
+  wait_for_tick();
+  const auto opener = make_proc_opener();
+  CHECK(opener->open(mapping));
+  MappingFacts other = mapping;
+  ++other.inode;
+  CHECK(opener->open(other).error().code == ErrorCode::Gone);
+  other = mapping;
+  ++other.device_minor;
+  CHECK(opener->open(other).error().code == ErrorCode::Gone);
+  wait_for_tick();
+  test::write_text(path, "54321");
+  CHECK(opener->open(mapping).error().code == ErrorCode::Gone);
 }
 
 TEST_CASE("The vdso is copied from this process, where its size is right") {

@@ -102,6 +102,8 @@ void add_sampling_options(CLI::App& record, RecordOptions& options) {
       "What drives the sampling (default cpu-clock; cycles needs hardware counters)");
   add_stack_bytes_option(record, options);
   record.add_flag("--no-children", options.no_children, "Do not follow new processes");
+  record.add_flag("--no-bpf", options.no_bpf,
+                  "Have no BPF program copy what a sample has no room for of deep stacks");
 }
 
 void add_live_upload_options(CLI::App& record, RecordOptions& options) {

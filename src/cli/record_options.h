@@ -25,6 +25,7 @@ struct RecordOptions : ProfileOptions {
   sampling::ClockEvent event = sampling::ClockEvent::CpuClock;
   uint32_t stack_bytes = 0;  // 0: automatic
   bool no_children = false;
+  bool no_bpf = false;
   std::string raw_log;  // hidden: a file; empty: none is kept
   std::string replay;   // hidden: a raw log to take the place of a target
   bool upload = false;

@@ -4,6 +4,7 @@
 #include "recorder/register_mapping.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -91,6 +92,9 @@ class Collector {
       case RawEntry::ClockStep:
         add_clock_step(in);
         break;
+      case RawEntry::OuterStack:
+        add_outer_stack(in);
+        break;
     }
     return in.is_done();
   }
@@ -129,8 +133,9 @@ class Collector {
     in(record.fate);
     in.fail_unless(record.fate <= sampling::RecordFate::Duplicate);
     record.record = in.rest();
+    record.outer_stack = std::exchange(outer_stack_, {});
     last_record_ = log_.steps.size();
-    log_.steps.push_back(record);
+    log_.steps.push_back(std::move(record));
   }
 
   void add_snapshot(FieldReader& in) {
@@ -157,6 +162,13 @@ class Collector {
     memory.bytes = in.rest();
     in.fail_unless(last_record_ < log_.steps.size());
     if (in.ok()) log_.steps[last_record_].memory.push_back(memory);
+  }
+
+  void add_outer_stack(FieldReader& in) {
+    sampling::StackPiece piece;
+    in(piece.begin.value);
+    piece.bytes = in.rest();
+    if (in.ok()) outer_stack_.push_back(piece);
   }
 
   void add_clock_step(FieldReader& in) {
@@ -201,6 +213,7 @@ class Collector {
 
   RawLog log_;
   size_t last_record_ = SIZE_MAX;
+  std::vector<sampling::StackPiece> outer_stack_;  // of the next record
   bool has_session_ = false;
 };
 
@@ -248,6 +261,13 @@ std::string encode_record(uint64_t time_ns, sampling::RecordFate fate, Bytes rec
   out(time_ns);
   out(fate);
   out.rest(record);
+  return out.take();
+}
+
+std::string encode_outer_stack(const sampling::StackPiece& piece) {
+  FieldWriter out;
+  out(piece.begin.value);
+  out.rest(piece.bytes);
   return out.take();
 }
 

@@ -28,12 +28,13 @@ enum class RawEntry : uint32_t {
   End,          // when recording ended
   LiveMemory,   // of a process, asked for by the record before
   ClockStep,    // the wall clock was set, or the machine slept
+  OuterStack,   // a piece of the next record's stack that is no part of it
 };
-inline constexpr uint32_t kLastRawEntry = static_cast<uint32_t>(RawEntry::ClockStep);
+inline constexpr uint32_t kLastRawEntry = static_cast<uint32_t>(RawEntry::OuterStack);
 
 // "SPRAWLOG" in memory order, and the version behind it.
 inline constexpr uint64_t kRawLogMagic = 0x474f'4c57'4152'5053;
-inline constexpr uint32_t kRawLogVersion = 5;
+inline constexpr uint32_t kRawLogVersion = 6;
 // Files are kept in blocks of this size, each once.
 inline constexpr uint64_t kRawBlock_bytes = 4096;
 
@@ -80,6 +81,7 @@ struct RawStep {
   sampling::RecordFate fate = sampling::RecordFate::HandedOn;
   uint64_t time_ns = 0;
   Bytes record;
+  std::vector<sampling::StackPiece> outer_stack;
   std::optional<size_t> snapshot;  // index; of a Record: the reread that it led to
   profile::ClockAnchor clock;      // of a ClockStep
   std::vector<RawMemory> memory;   // of a Record: what was read because of it, in this order
@@ -113,6 +115,7 @@ Result<RawLog> read_raw_log(Bytes bytes);
 std::string encode(const RawSession& session);
 std::string encode(const RawEnd& end);
 std::string encode_record(uint64_t time_ns, sampling::RecordFate fate, Bytes record);
+std::string encode_outer_stack(const sampling::StackPiece& piece);
 std::string encode_time(uint64_t time_ns);
 std::string encode_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock);
 std::string encode_memory(uint64_t time_ns, uint64_t address, Bytes bytes);

@@ -14,6 +14,7 @@ namespace sentry_prof::recorder {
 template <typename Fields>
 void describe(Fields& f, sampling::SamplerSetup& s) {
   f(s.event_name), f(s.fell_back_to_cpu_clock), f(s.kernel_excluded), f(s.has_switches);
+  f(s.copies_outer_stacks), f(s.no_outer_stacks);
   f(s.counts_lost_samples), f(s.stack_bytes), f(s.ring_bytes_per_cpu), f(s.cpus),
       f(s.threads_attached);
   f(s.sample_type), f(s.register_mask);

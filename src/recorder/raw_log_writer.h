@@ -23,6 +23,11 @@ class RawLogWriter final : public sampling::RecordTap {
   void on_record(uint64_t time_ns, sampling::RecordFate fate, Bytes record) override {
     add(RawEntry::Record, encode_record(time_ns, fate, record));
   }
+  void on_outer_stack(std::span<const sampling::StackPiece> pieces) override {
+    for (const sampling::StackPiece& piece : pieces) {
+      add(RawEntry::OuterStack, encode_outer_stack(piece));
+    }
+  }
   void on_time(uint64_t time_ns) { add(RawEntry::Time, encode_time(time_ns)); }
   void on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock) {
     add(RawEntry::ClockStep, encode_clock_step(time_ns, clock));

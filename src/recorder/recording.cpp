@@ -54,6 +54,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       unwinder_(native_arch(), unwind::kDefaultRuleCache_bytes,
                 options_.read_memory ? &code_in_memory_ : nullptr),
       completion_(unwinder_, options_.read_memory),
+      deep_threads_(options_.follow_outer_stack),
       left_stacks_(unwinder_, options_.read_memory),
       builder_(begin_ns),
       regions_(options_.find_jit_map),
@@ -177,13 +178,21 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
                                       const unwind::ModuleMap& modules) {
   const uint64_t begin_ns = os::monotonic_ns();
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
-  const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack,
-                                    sample.stack_is_cut ? Behind::More : Behind::Unknown);
+  const Behind behind = sample.stack_is_cut ? Behind::More : Behind::Unknown;
+  const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack, behind);
+  outer_stack_.clear();
+  for (const auto& [begin, bytes] : sample.outer_stack) outer_stack_.push_back({begin, bytes});
+  const unwind::StackSnapshot whole_stack(stack.begin(), sample.stack, behind, outer_stack_);
   unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
   code_in_memory_.begin_sample(sample.pid, modules, time_ns);
-  SampleWalk result{unwinder_.walk(registers, stack, modules, &memory)};
+  SampleWalk result{unwinder_.walk(registers, whole_stack, modules, &memory)};
   if (may_be_of_old_code(result.walk, sample) && code_in_memory_.doubt()) {
-    result = {unwinder_.walk_again(registers, stack, modules, &memory)};
+    result = {unwinder_.walk_again(registers, whole_stack, modules, &memory)};
+  }
+  if (result.walk.end == unwind::WalkEnd::StackTruncated) {
+    if (sample.stack_is_cut) note_deep_thread(sample, memory);
+    // What is beyond the record is completed as if there was nothing.
+    if (!outer_stack_.empty()) result = {unwinder_.walk(registers, stack, modules, &memory)};
   }
   if (result.walk.end == unwind::WalkEnd::OtherStack) {
     result = go_on_beyond_left_stack(result.walk, time_ns, sample, modules);
@@ -203,11 +212,22 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
               .by = completed.by,
               .was_cut = is_cut || completed.by != CompletedBy::Nothing,
               .outside_before = completed.outside_before};
-  } else if (result.walk.is_complete() && result.walk.is_followed) {
-    memory.set_seen(time_ns);
+  } else {
+    result.was_cut = !outer_stack_.empty();
+    if (result.was_cut) ++figures_.samples_with_outer_stacks;
+    if (result.walk.is_complete() && result.walk.is_followed) memory.set_seen(time_ns);
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
+}
+
+// Its stack ends little above its outermost frame, as far as that is known.
+void Recording::note_deep_thread(const sampling::SampleEvent& sample,
+                                 const unwind::WalkMemory& memory) {
+  constexpr uint64_t kOutermostFrame_bytes = 512;
+  const auto& steps = memory.steps();
+  const uint64_t end = steps.empty() ? 0 : steps.front().state.sp + kOutermostFrame_bytes;
+  deep_threads_.note(sample.tid, end);
 }
 
 // Not where the stack ends in the copy, or at another one: that is no wonder.
@@ -368,6 +388,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   threads_.end(exit.tid, time_ns);
+  deep_threads_.forget(exit.tid);
   execs_.erase(exit.tid);
   processes_.on_exit(exit.pid, exit.tid);
   // Other threads may live longer than the main one.

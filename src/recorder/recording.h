@@ -7,6 +7,7 @@
 #include "recorder/chunk_finisher.h"
 #include "recorder/code_in_memory.h"
 #include "recorder/copied_code.h"
+#include "recorder/deep_threads.h"
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
 #include "recorder/left_stacks.h"
@@ -48,6 +49,7 @@ struct RecordingOptions {
   // Reads the rest of stacks that are deeper than their copies, code that no file holds, and what
   // may be a copy of a file's. May be empty.
   ReadMemory read_memory;
+  FollowOuterStack follow_outer_stack;  // may be empty
   // Finds what names a process's JIT code. May be empty.
   FindJitMap find_jit_map;
   // May be empty.
@@ -105,6 +107,7 @@ class Recording final : public sampling::EventSink {
 
   SampleWalk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
                   const unwind::ModuleMap& modules);
+  void note_deep_thread(const sampling::SampleEvent& sample, const unwind::WalkMemory& memory);
   SampleWalk go_on_beyond_left_stack(const unwind::Walk& walk, uint64_t time_ns,
                                      const sampling::SampleEvent& sample,
                                      const unwind::ModuleMap& modules);
@@ -154,6 +157,7 @@ class Recording final : public sampling::EventSink {
   unwind::Unwinder unwinder_;
   unwind::WalkMemories memories_;
   StackCompletion completion_;
+  DeepThreads deep_threads_;
   LeftStacks left_stacks_;
   WaitingSamples waiting_;  // of the current chunk
   profile::ChunkBuilder builder_;
@@ -168,6 +172,7 @@ class Recording final : public sampling::EventSink {
   std::unordered_map<uint32_t, uint64_t> gone_before_;
   std::vector<profile::FrameKey> frame_buffer_;
   std::vector<uint64_t> frame_pointer_chain_;
+  std::vector<unwind::StackSnapshot::Piece> outer_stack_;  // of the sample at hand
   std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order
   uint64_t chunk_begin_ns_;
   uint64_t chunk_end_ns_;

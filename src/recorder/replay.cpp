@@ -147,7 +147,7 @@ class Player {
       current_ = &step;
       next_memory_ = 0;
       last_time_ns_ = std::max(last_time_ns_, step.time_ns);
-      records_.play(last_time_ns_, step.fate, step.record, run);
+      records_.play(last_time_ns_, step.fate, step.record, step.outer_stack, run);
     }
   }
 

@@ -61,6 +61,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "samples_complete", figures.samples_complete());
   add_number(json, "samples_truncated", figures.samples_truncated());
   add_number(json, "samples_of_short_threads", figures.samples_of_short_threads);
+  add_number(json, "samples_with_outer_stacks", figures.sample.samples_with_outer_stacks);
   add_number(json, "samples_with_live_frames", figures.sample.samples_with_live_frames);
   add_number(json, "samples_with_joined_frames", figures.sample.samples_with_joined_frames);
   add_number(json, "samples_with_frames_left_out", figures.sample.samples_with_frames_left_out);
@@ -95,6 +96,8 @@ void add_setup(JsonWriter& json, const sampling::SamplerSetup& setup) {
   json.member("event", setup.event_name);
   json.key("kernel_excluded");
   json.boolean(setup.kernel_excluded);
+  json.key("copies_outer_stacks");
+  json.boolean(setup.copies_outer_stacks);
   add_number(json, "stack_bytes", setup.stack_bytes);
   add_number(json, "ring_bytes_per_cpu", setup.ring_bytes_per_cpu);
   add_number(json, "cpus", setup.cpus);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <variant>
 
@@ -21,6 +22,12 @@ struct UserRegisters {
   Bytes words;              // 8 bytes each, in the order of the bits of the asked mask
 };
 
+// A part of a stack.
+struct StackPiece {
+  RuntimeAddress begin;
+  Bytes bytes;
+};
+
 struct SampleEvent {
   uint32_t pid = 0;
   uint32_t tid = 0;
@@ -33,6 +40,9 @@ struct SampleEvent {
   // The copy has all of the size that was reserved: the stack may be larger. Else its memory ends,
   // or has a page there that is not present, which the kernel does not fault in.
   bool stack_is_cut = false;
+  // What was copied at the same moment of a larger stack, by rising address, perhaps with gaps. No
+  // part of the record.
+  std::span<const StackPiece> outer_stack;
 };
 
 // A new mapping, executable unless told otherwise.

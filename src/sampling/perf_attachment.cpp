@@ -84,6 +84,7 @@ Result<void> PerfAttachment::prepare(bool target_is_launched,
   if (!choices) return tl::unexpected<Error>(choices.error());
   choices_ = *choices;
   if (auto opened = open_rings_for(threads); !opened) return opened;
+  open_outer_stacks();
   describe_setup();
   return {};
 }
@@ -96,6 +97,17 @@ Result<void> PerfAttachment::open_rings_for(std::span<const TargetThread> thread
   if (!rings) return tl::unexpected<Error>(rings.error());
   rings_ = std::move(*rings);
   return {};
+}
+
+// Who asks for less of the stack wants less to be copied.
+void PerfAttachment::open_outer_stacks() {
+  if (!options_.copies_outer_stacks || choices_.stack_bytes != kMaxStack_bytes) return;
+  auto outer_stacks = OuterStacks::create();
+  if (outer_stacks) {
+    outer_stacks_ = std::move(*outer_stacks);
+  } else {
+    setup_.no_outer_stacks = outer_stacks.error().message;
+  }
 }
 
 uint32_t PerfAttachment::cpus_without_ring() const {
@@ -113,6 +125,7 @@ void PerfAttachment::describe_setup() {
   setup_.kernel_excluded = choices_.excludes_kernel;
   setup_.has_switches = choices_.has_switches;
   setup_.counts_lost_samples = choices_.counts_lost;
+  setup_.copies_outer_stacks = outer_stacks_ != nullptr;
   setup_.stack_bytes = choices_.stack_bytes;
   setup_.ring_bytes_per_cpu = rings_.empty() ? 0 : rings_.front().data().size();
   setup_.cpus = static_cast<uint32_t>(rings_.size());
@@ -121,7 +134,7 @@ void PerfAttachment::describe_setup() {
 }
 
 ThreadAttrs PerfAttachment::thread_attrs(EventLayout layout) const {
-  ThreadAttrs attrs{std::nullopt, sampling_attr(choices_)};
+  ThreadAttrs attrs{std::nullopt, sampling_attr(choices_), outer_stacks_.get()};
   if (layout == EventLayout::TwoEvents) {
     attrs.side_band = side_band_attr(choices_);
   } else {

@@ -8,6 +8,7 @@
 #include "sampling/sampler.h"
 #include "sampling/thread_events.h"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <unordered_set>
@@ -32,6 +33,7 @@ class PerfAttachment {
 
   // Both empty before the first attach.
   std::span<PerfRing> rings() { return rings_; }
+  OuterStacks* outer_stacks() { return outer_stacks_.get(); }  // null: none
   ThreadEvents* events() { return events_ ? &*events_ : nullptr; }
   // CPUs that are online now and have no ring: nothing is sampled there.
   uint32_t cpus_without_ring() const;
@@ -43,6 +45,7 @@ class PerfAttachment {
 
   Result<void> prepare(bool target_is_launched, std::span<const TargetThread> threads);
   Result<void> open_rings_for(std::span<const TargetThread> threads);
+  void open_outer_stacks();
   void describe_setup();
   ThreadAttrs thread_attrs(EventLayout layout) const;
   void raise_file_limit();
@@ -60,6 +63,7 @@ class PerfAttachment {
   EventChoices choices_;
   SamplerSetup setup_;
   std::vector<PerfRing> rings_;
+  std::unique_ptr<OuterStacks> outer_stacks_;
   std::optional<ThreadEvents> events_;  // after rings_: redirected into them
   pid_t refused_pid_ = 0;               // whose thread could not be opened, after a failure
   size_t threads_seen_ = 0;             // of the target

@@ -1,5 +1,7 @@
 #include "sampling/perf_attr.h"
 
+#include <bit>
+#include <cstring>
 #include <ctime>
 
 #include <asm/perf_regs.h>
@@ -46,6 +48,20 @@ uint64_t user_register_mask() {
 #else
 #error "sentry-prof knows the registers of x86-64 and aarch64"
 #endif
+}
+
+std::optional<uint64_t> stack_pointer_of(const UserRegisters& registers) {
+#if defined(__x86_64__)
+  constexpr unsigned kNumber = PERF_REG_X86_SP;
+#else
+  constexpr unsigned kNumber = PERF_REG_ARM64_SP;
+#endif
+  const uint64_t below = user_register_mask() & ((uint64_t{1} << kNumber) - 1);
+  const size_t offset = static_cast<size_t>(std::popcount(below)) * sizeof(uint64_t);
+  uint64_t value = 0;
+  if (!registers.is_present || registers.words.size() < offset + sizeof(value)) return std::nullopt;
+  std::memcpy(&value, registers.words.data() + offset, sizeof(value));
+  return value;
 }
 
 uint64_t common_sample_type() {

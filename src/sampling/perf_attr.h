@@ -4,6 +4,7 @@
 #include "sampling/sampler.h"
 
 #include <cstdint>
+#include <optional>
 
 #include <linux/perf_event.h>
 
@@ -12,6 +13,8 @@ namespace sentry_prof::sampling {
 // The registers that an unwinder needs, as a sample_regs_user mask of the machine this is built
 // for.
 uint64_t user_register_mask();
+// Of a sample with these registers; none if it has none.
+std::optional<uint64_t> stack_pointer_of(const UserRegisters& registers);
 // What both events put into their records.
 uint64_t common_sample_type();
 

@@ -44,6 +44,7 @@ class PerfSampler final : public Sampler, private RecordSink {
   Result<void> attach_before_exec(pid_t child) override;
   std::span<const int> poll_fds() const override { return poll_fds_; }
   void drain(EventSink& sink, bool is_final) override;
+  void follow_outer_stack(uint32_t tid, uint64_t stack_end) override;
   void stop() override;
   const SamplerSetup& setup() const override { return attachment_.setup(); }
   const SamplerStats& stats() const override { return counter_.stats(); }
@@ -55,6 +56,7 @@ class PerfSampler final : public Sampler, private RecordSink {
   RecordFate fate_of(const DecodedRecord& decoded);
   bool is_outside(const Event& event) const;
   bool is_duplicate(const SampleEvent& sample, uint64_t identifier);
+  std::span<const StackPiece> outer_stack_of(const SampleEvent& sample, uint64_t time_ns);
   void tell_malformed(RingReader& reader);
 
   RecordLayout layout_;
@@ -100,13 +102,35 @@ void PerfSampler::drain(EventSink& sink, bool is_final) {
   for (size_t i = 0; i < readers_.size(); ++i) {
     readers_[i].set_range(rings[i].load_tail(), rings[i].load_head());
   }
+  // After the heads: of each sample before them all blocks are there.
+  OuterStacks* const outer_stacks = attachment_.outer_stacks();
+  if (outer_stacks != nullptr) outer_stacks->look();
   sink_ = &sink;
   merge_.merge(readers_, limit_ns, *this);
   for (size_t i = 0; i < readers_.size(); ++i) {
     tell_malformed(readers_[i]);
     rings[i].store_tail(readers_[i].tail());
   }
+  if (outer_stacks != nullptr) {
+    outer_stacks->release_before(limit_ns - std::min(limit_ns, kOuterClock_ns));
+  }
   sink_ = nullptr;
+}
+
+// What the kernel copied beside the record.
+std::span<const StackPiece> PerfSampler::outer_stack_of(const SampleEvent& sample,
+                                                        uint64_t time_ns) {
+  OuterStacks* const outer_stacks = attachment_.outer_stacks();
+  if (outer_stacks == nullptr || !sample.stack_is_cut) return {};
+  const auto stack_pointer = stack_pointer_of(sample.registers);
+  if (!stack_pointer) return {};
+  return outer_stacks->pieces_of(sample.tid, *stack_pointer, time_ns);
+}
+
+void PerfSampler::follow_outer_stack(uint32_t tid, uint64_t stack_end) {
+  if (attachment_.outer_stacks() != nullptr) {
+    attachment_.outer_stacks()->follow(tid, stack_end);
+  }
 }
 
 void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
@@ -119,6 +143,10 @@ void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
     duplicates_.note_birth(born->tid);
   }
   const RecordFate fate = fate_of(decoded);
+  if (auto* sample = std::get_if<SampleEvent>(&decoded.event.body)) {
+    sample->outer_stack = outer_stack_of(*sample, time_ns);
+    if (tap_ != nullptr) tap_->on_outer_stack(sample->outer_stack);
+  }
   counter_.count(read_record_header(record), decoded);
   counter_.count_fate(decoded, fate);
   if (tap_ != nullptr) tap_->on_record(time_ns, fate, record);

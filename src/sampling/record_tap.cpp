@@ -2,9 +2,13 @@
 
 namespace sentry_prof::sampling {
 
-void RecordPlayer::play(uint64_t time_ns, RecordFate fate, Bytes record, EventSink& sink) {
+void RecordPlayer::play(uint64_t time_ns, RecordFate fate, Bytes record,
+                        std::span<const StackPiece> outer_stack, EventSink& sink) {
   DecodedRecord decoded = decode_record(layout_, record);
   decoded.event.time_ns = time_ns;
+  if (auto* sample = std::get_if<SampleEvent>(&decoded.event.body)) {
+    sample->outer_stack = outer_stack;
+  }
   if (!decoded.is_known_type) fate = RecordFate::Unknown;
   counter_.count(read_record_header(record), decoded);
   counter_.count_fate(decoded, fate);

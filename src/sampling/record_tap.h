@@ -5,6 +5,7 @@
 #include "sampling/record_decoder.h"
 
 #include <cstdint>
+#include <span>
 
 namespace sentry_prof::sampling {
 
@@ -14,6 +15,8 @@ class RecordTap {
   virtual ~RecordTap() = default;
   // `time_ns` is that of the merge: it never decreases. The bytes hold until this returns.
   virtual void on_record(uint64_t time_ns, RecordFate fate, Bytes record) = 0;
+  // Of the sample whose record comes next; may be empty. The bytes hold until this returns.
+  virtual void on_outer_stack(std::span<const StackPiece> pieces) = 0;
 };
 
 // Makes the same events of stored records as the sampler did that they were taken from.
@@ -21,7 +24,8 @@ class RecordPlayer {
  public:
   explicit RecordPlayer(const RecordLayout& layout) : layout_(layout) {}
   // Any bytes: what is no record counts as undecodable.
-  void play(uint64_t time_ns, RecordFate fate, Bytes record, EventSink& sink);
+  void play(uint64_t time_ns, RecordFate fate, Bytes record,
+            std::span<const StackPiece> outer_stack, EventSink& sink);
   // Takes over what records do not tell from the figures of that sampler's run.
   void finish(const SamplerStats& told);
   const SamplerStats& stats() const { return counter_.stats(); }

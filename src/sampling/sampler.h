@@ -29,6 +29,8 @@ struct SamplerOptions {
   ClockEvent event = ClockEvent::CpuClock;
   uint32_t stack_bytes = 0;     // 0: the largest the kernel can give
   bool follow_children = true;  // inherit into new processes (threads always)
+  // Has the kernel copy more of stacks that are larger than a record, by a BPF program.
+  bool copies_outer_stacks = true;
 };
 
 // What was really set up; for the summary and the messages to the user.
@@ -38,6 +40,8 @@ struct SamplerSetup {
   bool kernel_excluded = false;      // time in system calls is missing (paranoid)
   bool has_switches = false;         // context switches are told (Linux 4.3)
   bool counts_lost_samples = false;  // the kernel does, per event (Linux 6.0)
+  bool copies_outer_stacks = false;  // by BPF (Linux 5.15)
+  std::string no_outer_stacks;       // why not; empty: not asked for
   uint32_t stack_bytes = 0;
   uint64_t ring_bytes_per_cpu = 0;
   uint32_t cpus = 0;
@@ -92,6 +96,10 @@ class Sampler {
   // Hands on, in time order, all events that are kPublishSlack_ns older than the moment of the
   // call, but for some that the kernel published late. `is_final`: everything.
   virtual void drain(EventSink& sink, bool is_final) = 0;
+  // The thread's stacks are larger than what a record holds: from now on SampleEvent::outer_stack
+  // has more of them, where it can be had. `stack_end`: the address behind the stack's last byte; 0:
+  // not known.
+  virtual void follow_outer_stack(uint32_t tid, uint64_t stack_end) = 0;
   // No more samples from here on; what is in the rings can still be drained.
   virtual void stop() = 0;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "os/fd.h"
+#include "sampling/outer_stacks.h"
 #include "sampling/perf_attr.h"
 #include "sampling/perf_rings.h"
 
@@ -21,6 +22,7 @@ namespace sentry_prof::sampling {
 struct ThreadAttrs {
   std::optional<perf_event_attr> side_band;  // none: the sampling event tells of both
   perf_event_attr sampling{};
+  const OuterStacks* outer_stacks = nullptr;  // null: none
 };
 
 // What all sampling events counted.

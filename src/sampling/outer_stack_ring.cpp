@@ -1,0 +1,102 @@
+#include "sampling/outer_stack_ring.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+namespace sentry_prof::sampling {
+namespace {
+
+constexpr uint64_t kLengthField_bytes = BPF_RINGBUF_HDR_SZ;
+constexpr uint32_t kFlags = BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT;
+
+uint64_t round_up_to_word(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
+
+}  // namespace
+
+void OuterStackRing::look(uint64_t consumer, uint64_t producer) {
+  blocks_.clear();
+  consumer_ = consumer;
+  if (producer < consumer || producer - consumer > data_.size()) return;
+  while (producer - consumer >= kLengthField_bytes) {
+    uint32_t length = 0;
+    if (!read(consumer, std::as_writable_bytes(std::span(&length, 1)))) return;
+    if ((length & BPF_RINGBUF_BUSY_BIT) != 0) return;
+    std::atomic_thread_fence(std::memory_order_acquire);  // that bit is taken away last
+    const uint64_t size_bytes = length & ~kFlags;
+    const uint64_t end = consumer + kLengthField_bytes + round_up_to_word(size_bytes);
+    if (end > producer) return;
+    Block block{.position = consumer + kLengthField_bytes + sizeof(OuterBlockHeader), .end = end};
+    const bool is_block = (length & BPF_RINGBUF_DISCARD_BIT) == 0 &&
+                          size_bytes == sizeof(OuterBlockHeader) + kOuterBlock_bytes;
+    if (is_block && read(consumer + kLengthField_bytes,
+                         std::as_writable_bytes(std::span(&block.header, 1)))) {
+      blocks_.push_back(block);
+    }
+    consumer = end;
+  }
+}
+
+bool OuterStackRing::read(uint64_t position, std::span<std::byte> out) const {
+  if (out.size() > data_.size()) return false;
+  const size_t begin = position & (data_.size() - 1);
+  const size_t before_end = std::min(out.size(), data_.size() - begin);
+  std::memcpy(out.data(), data_.data() + begin, before_end);
+  std::memcpy(out.data() + before_end, data_.data(), out.size() - before_end);
+  return true;
+}
+
+std::span<const StackPiece> OuterStackRing::pieces_of(uint32_t tid, uint64_t stack_pointer,
+                                                      uint64_t time_ns) {
+  pieces_.clear();
+  for (const Block& block : blocks_) {
+    const OuterBlockHeader& header = block.header;
+    const uint64_t apart_ns =
+        std::max(header.time_ns, time_ns) - std::min(header.time_ns, time_ns);
+    const bool is_its =
+        header.tid == tid && header.stack_pointer == stack_pointer && apart_ns <= kOuterClock_ns;
+    if (is_its) add_pieces(block);
+  }
+  return pieces_;
+}
+
+void OuterStackRing::add_pieces(const Block& block) {
+  for (size_t page = 0; page < kOuterBlock_pages; ++page) {
+    const bool is_missing = (block.header.pages_missing >> page & 1) != 0;
+    const uint64_t offset = page * kOuterPage_bytes;
+    if (is_missing) continue;
+    const uint64_t position = block.position + offset;
+    const size_t before_wrap = std::min<size_t>(
+        kOuterPage_bytes, data_.size() - (position & (data_.size() - 1)));
+    add_piece(block.header.address + offset, position, before_wrap);
+    add_piece(block.header.address + offset + before_wrap, position + before_wrap,
+              kOuterPage_bytes - before_wrap);
+  }
+}
+
+// One with the last if both its addresses and its bytes follow.
+void OuterStackRing::add_piece(uint64_t address, uint64_t position, size_t size_bytes) {
+  if (size_bytes == 0) return;
+  const Bytes bytes = data_.subspan(position & (data_.size() - 1), size_bytes);
+  if (!pieces_.empty()) {
+    StackPiece& last = pieces_.back();
+    const bool follows = last.begin.value + last.bytes.size() == address &&
+                         last.bytes.data() + last.bytes.size() == bytes.data();
+    if (follows) {
+      last.bytes = Bytes(last.bytes.data(), last.bytes.size() + size_bytes);
+      return;
+    }
+  }
+  pieces_.push_back({{address}, bytes});
+}
+
+uint64_t OuterStackRing::consumed_before(uint64_t time_ns) const {
+  uint64_t position = consumer_;
+  for (const Block& block : blocks_) {
+    if (block.header.time_ns >= time_ns) break;
+    position = block.end;
+  }
+  return position;
+}
+
+}  // namespace sentry_prof::sampling

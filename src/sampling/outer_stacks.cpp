@@ -1,0 +1,141 @@
+#include "sampling/outer_stacks.h"
+
+#include "os/errors.h"
+#include "sampling/outer_stack_program.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace sentry_prof::sampling {
+namespace {
+
+// Sixteen stacks of the largest size: twice what two threads have between two looks at 997 Hz. What
+// finds no room is read from the process as before.
+constexpr uint32_t kRing_bytes = 4u << 20;
+// As many threads with deep stacks as are likely to run at a time; the least used one gives way.
+constexpr uint32_t kMaxThreads = 1024;
+// PROC_PID_INIT_INO of include/linux/proc_ns.h. Programs are told the first namespace's ids.
+constexpr uint64_t kFirstPidNamespace = 0xeffffffc;
+// The helpers that read memory are the kernel's own interface, which is under the GPL; this program
+// is under both licenses.
+constexpr const char* kLicense = "Dual MIT/GPL";
+
+size_t page_bytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
+
+int bpf(bpf_cmd command, bpf_attr& attr) {
+  return static_cast<int>(::syscall(SYS_bpf, command, &attr, sizeof(attr)));
+}
+
+// The kernel wants what an attribute does not use to be zero.
+bpf_attr empty_attr() {
+  bpf_attr attr;
+  std::memset(&attr, 0, sizeof(attr));
+  return attr;
+}
+
+uint64_t address_of(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+os::Fd create_map(bpf_map_type type, uint32_t key_bytes, uint32_t value_bytes, uint32_t entries) {
+  bpf_attr attr = empty_attr();
+  attr.map_type = type;
+  attr.key_size = key_bytes;
+  attr.value_size = value_bytes;
+  attr.max_entries = entries;
+  return os::Fd(bpf(BPF_MAP_CREATE, attr));
+}
+
+os::Fd load_program(const std::vector<bpf_insn>& code) {
+  bpf_attr attr = empty_attr();
+  attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
+  attr.insns = address_of(code.data());
+  attr.insn_cnt = static_cast<uint32_t>(code.size());
+  attr.license = address_of(kLicense);
+  return os::Fd(bpf(BPF_PROG_LOAD, attr));
+}
+
+bool is_in_first_pid_namespace() {
+  struct stat status = {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kFirstPidNamespace;
+}
+
+std::atomic_ref<uint64_t> position_in(std::byte* page) {
+  return std::atomic_ref(*reinterpret_cast<uint64_t*>(page));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OuterStacks>> OuterStacks::create() {
+  if (!is_in_first_pid_namespace()) {
+    return fail(ErrorCode::Unsupported, "BPF programs do not know this pid namespace's ids");
+  }
+  if (page_bytes() != kOuterPage_bytes) return fail(ErrorCode::Unsupported, "pages of 4 KiB only");
+  os::Fd threads =
+      create_map(BPF_MAP_TYPE_LRU_HASH, sizeof(uint32_t), sizeof(uint64_t), kMaxThreads);
+  if (!threads.is_open()) return os::fail_with_errno(errno, "a BPF map");
+  os::Fd ring = create_map(BPF_MAP_TYPE_RINGBUF, 0, 0, kRing_bytes);
+  if (!ring.is_open()) return os::fail_with_errno(errno, "a BPF ring buffer");
+  os::Fd program = load_program(outer_stack_program(threads.get(), ring.get()));
+  if (!program.is_open()) return os::fail_with_errno(errno, "a BPF program");
+  return std::unique_ptr<OuterStacks>(
+      new OuterStacks(std::move(threads), std::move(ring), std::move(program)));
+}
+
+OuterStacks::~OuterStacks() {
+  if (consumer_page_ != nullptr) ::munmap(consumer_page_, page_bytes());
+  if (producer_page_ != nullptr) ::munmap(producer_page_, page_bytes() + kRing_bytes);
+}
+
+bool OuterStacks::attach(int event_fd) const {
+  return ::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_.get()) == 0;
+}
+
+void OuterStacks::follow(uint32_t tid, uint64_t stack_end) {
+  if (!map_ring()) return;
+  bpf_attr attr = empty_attr();
+  attr.map_fd = static_cast<uint32_t>(threads_.get());
+  attr.key = address_of(&tid);
+  attr.value = address_of(&stack_end);
+  attr.flags = BPF_ANY;
+  bpf(BPF_MAP_UPDATE_ELEM, attr);
+}
+
+// Not before it is needed: its pages count as this process's memory. (The kernel would map the
+// bytes twice, one behind the other, so that a record need not be put together; that counts twice.)
+bool OuterStacks::map_ring() {
+  if (ring_ || is_refused_) return ring_ != nullptr;
+  const auto map = [&](size_t size, int protection, size_t offset) {
+    void* const place = ::mmap(nullptr, size, protection, MAP_SHARED, ring_map_.get(),
+                               static_cast<off_t>(offset));
+    return place == MAP_FAILED ? nullptr : static_cast<std::byte*>(place);
+  };
+  const size_t page = page_bytes();
+  consumer_page_ = map(page, PROT_READ | PROT_WRITE, 0);
+  producer_page_ = map(page + kRing_bytes, PROT_READ, page);
+  is_refused_ = consumer_page_ == nullptr || producer_page_ == nullptr;
+  if (is_refused_) return false;
+  ring_ = std::make_unique<OuterStackRing>(Bytes(producer_page_ + page, kRing_bytes));
+  return true;
+}
+
+void OuterStacks::look() {
+  if (!ring_) return;
+  const uint64_t producer = position_in(producer_page_).load(std::memory_order_acquire);
+  ring_->look(position_in(consumer_page_).load(std::memory_order_relaxed), producer);
+}
+
+void OuterStacks::release_before(uint64_t time_ns) {
+  if (!ring_) return;
+  position_in(consumer_page_).store(ring_->consumed_before(time_ns), std::memory_order_release);
+}
+
+}  // namespace sentry_prof::sampling

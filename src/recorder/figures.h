@@ -47,8 +47,8 @@ struct SampleFigures {
   // frames.
   uint64_t samples_with_live_frames = 0;
   uint64_t live_frames = 0;
-  // Of which the kernel copied more than their records hold (SampleEvent::outer_stack), and the walk
-  // came to its end in that.
+  // Of which the kernel copied more than their records hold (SampleEvent::outer_stack), and the
+  // walk came to its end in that.
   uint64_t samples_with_outer_stacks = 0;
   // The same for those that were taken from the thread's last whole walk (Unwinder::join()), or
   // from its next one (WaitingSamples).

@@ -31,6 +31,13 @@ void copy_words(Bytes bytes, std::vector<uint64_t>& words) {
   if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(uint64_t));
 }
 
+// Little above its outermost frame, as far as that is known; else 0.
+uint64_t stack_end_of(const unwind::WalkMemory& memory) {
+  constexpr uint64_t kOutermostFrame_bytes = 512;
+  const auto& steps = memory.steps();
+  return steps.empty() ? 0 : steps.front().state.sp + kOutermostFrame_bytes;
+}
+
 RuntimeAddress stack_pointer(const unwind::Registers& registers) {
   return {registers.get(unwind::arch_registers(native_arch()).stack_pointer)};
 }
@@ -190,7 +197,7 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
     result = {unwinder_.walk_again(registers, whole_stack, modules, &memory)};
   }
   if (result.walk.end == unwind::WalkEnd::StackTruncated) {
-    if (sample.stack_is_cut) note_deep_thread(sample, memory);
+    deep_threads_.on_cut(sample.pid, sample.tid, stack_end_of(memory));
     // What is beyond the record is completed as if there was nothing.
     if (!outer_stack_.empty()) result = {unwinder_.walk(registers, stack, modules, &memory)};
   }
@@ -215,19 +222,13 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
   } else {
     result.was_cut = !outer_stack_.empty();
     if (result.was_cut) ++figures_.samples_with_outer_stacks;
-    if (result.walk.is_complete() && result.walk.is_followed) memory.set_seen(time_ns);
+    if (result.walk.is_complete() && result.walk.is_followed) {
+      memory.set_seen(time_ns);
+      deep_threads_.on_whole(sample.pid, sample.tid, stack_end_of(memory));
+    }
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
-}
-
-// Its stack ends little above its outermost frame, as far as that is known.
-void Recording::note_deep_thread(const sampling::SampleEvent& sample,
-                                 const unwind::WalkMemory& memory) {
-  constexpr uint64_t kOutermostFrame_bytes = 512;
-  const auto& steps = memory.steps();
-  const uint64_t end = steps.empty() ? 0 : steps.front().state.sp + kOutermostFrame_bytes;
-  deep_threads_.note(sample.tid, end);
 }
 
 // Not where the stack ends in the copy, or at another one: that is no wonder.
@@ -374,6 +375,7 @@ void Recording::forget_code(uint32_t pid) {
 void Recording::forget_process(uint32_t pid) {
   forget_code(pid);
   execs_.erase(pid);
+  deep_threads_.forget_process(pid);
   gone_before_.erase(pid);
   regions_.on_process_end(pid);
 }
@@ -388,7 +390,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   threads_.end(exit.tid, time_ns);
-  deep_threads_.forget(exit.tid);
+  deep_threads_.forget_thread(exit.tid);
   execs_.erase(exit.tid);
   processes_.on_exit(exit.pid, exit.tid);
   // Other threads may live longer than the main one.

@@ -107,7 +107,6 @@ class Recording final : public sampling::EventSink {
 
   SampleWalk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
                   const unwind::ModuleMap& modules);
-  void note_deep_thread(const sampling::SampleEvent& sample, const unwind::WalkMemory& memory);
   SampleWalk go_on_beyond_left_stack(const unwind::Walk& walk, uint64_t time_ns,
                                      const sampling::SampleEvent& sample,
                                      const unwind::ModuleMap& modules);

@@ -25,6 +25,7 @@ class BpfAssembler {
   void move(Register to, int32_t value) { emit(BPF_ALU64 | BPF_MOV | BPF_K, to, {}, 0, value); }
   void add(Register to, Register from) { emit(BPF_ALU64 | BPF_ADD | BPF_X, to, from); }
   void add(Register to, int32_t value) { emit(BPF_ALU64 | BPF_ADD | BPF_K, to, {}, 0, value); }
+  void subtract(Register to, Register from) { emit(BPF_ALU64 | BPF_SUB | BPF_X, to, from); }
   void bit_and(Register to, int32_t value) { emit(BPF_ALU64 | BPF_AND | BPF_K, to, {}, 0, value); }
   void bit_or(Register to, Register from) { emit(BPF_ALU64 | BPF_OR | BPF_X, to, from); }
   void shift_left(Register to, int32_t bits) { emit(BPF_ALU64 | BPF_LSH | BPF_K, to, {}, 0, bits); }
@@ -55,6 +56,9 @@ class BpfAssembler {
   [[nodiscard]] Jump jump_if_not_zero(Register value) {
     return emit_jump(BPF_JMP | BPF_JNE | BPF_K, value, {});
   }
+  [[nodiscard]] Jump jump_if_above(Register value, int32_t bound) {
+    return emit_jump(BPF_JMP | BPF_JGT | BPF_K, value, {}, bound);
+  }
   [[nodiscard]] Jump jump_if_below(Register value, Register bound) {
     return emit_jump(BPF_JMP | BPF_JLT | BPF_X, value, bound);
   }
@@ -79,8 +83,8 @@ class BpfAssembler {
     instruction.imm = value;
     instructions_.push_back(instruction);
   }
-  Jump emit_jump(uint8_t code, Register value, Register bound) {
-    emit(code, value, bound);
+  Jump emit_jump(uint8_t code, Register value, Register bound, int32_t constant = 0) {
+    emit(code, value, bound, 0, constant);
     return static_cast<Jump>(instructions_.size() - 1);
   }
 

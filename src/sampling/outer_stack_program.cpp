@@ -62,14 +62,33 @@ class OuterStackProgram {
 
   // R8: the first page, R9: behind the last one.
   void find_range() {
-    code_.add(R8, static_cast<int32_t>(kOuterBegin_bytes));
-    code_.bit_and(R8, kPageMask);
     const auto is_known = code_.jump_if_not_zero(R9);
     code_.move(R9, R8);
     code_.add(R9, static_cast<int32_t>(kMaxOuterBlocks * kOuterBlock_bytes));
     code_.lands(is_known);
     code_.add(R9, static_cast<int32_t>(kOuterPage_bytes - 1));
     code_.bit_and(R9, kPageMask);
+    code_.bit_and(R8, kPageMask);
+    std::vector<BpfAssembler::Jump> to_range;
+    for (size_t page = 1; page * kOuterPage_bytes <= kOuterBegin_bytes; ++page) {
+      code_.add(R8, static_cast<int32_t>(kOuterPage_bytes));
+      to_end_.push_back(code_.jump_if_not_below(R8, R9));
+      look_at_page();
+      to_range.push_back(code_.jump_if_not_zero(R0));
+    }
+    for (const BpfAssembler::Jump jump : to_range) code_.lands(jump);
+    code_.move(R1, R9);
+    code_.subtract(R1, R8);
+    to_end_.push_back(code_.jump_if_above(R1, static_cast<int32_t>(kMaxStackDistance_bytes)));
+  }
+
+  // Whether that at R8 is there: the record ends before one that is not.
+  void look_at_page() {
+    code_.move(R1, Frame);
+    code_.add(R1, kAddress);
+    code_.move(R2, static_cast<int32_t>(sizeof(uint64_t)));
+    code_.move(R3, R8);
+    code_.call(BPF_FUNC_probe_read_user);
   }
 
   void copy_inner_block(size_t index) {

@@ -13,14 +13,18 @@
 namespace sentry_prof::sampling {
 
 // What it copies of a stack at most: half of it from the record's end on, half of it up to the
-// stack's end. 256 KiB take some 50 us of the target's time.
+// stack's end. 256 KiB take some 50 us of the target's time. A record ends where it is full, or
+// before a page that is not present: of a local array that was not written to.
 inline constexpr size_t kOuterPage_bytes = 4096;
 inline constexpr size_t kOuterBlock_pages = 4;
 inline constexpr size_t kOuterBlock_bytes = kOuterBlock_pages * kOuterPage_bytes;
 inline constexpr size_t kMaxOuterBlocks = 16;
-// The kernel copies as much less as there are return addresses found by frame pointers: 127 of
-// them, 8 bytes each.
+// Where a record may be full: the kernel copies as much less as there are return addresses found by
+// frame pointers, 127 of 8 bytes. (The last page before is copied, too.)
 inline constexpr uint64_t kOuterBegin_bytes = kMaxStack_bytes - 1024;
+
+// Farther away is the end of another stack: a coroutine runs.
+inline constexpr uint64_t kMaxStackDistance_bytes = 64u << 20;
 
 // What stands before each block's bytes.
 struct OuterBlockHeader {

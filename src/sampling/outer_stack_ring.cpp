@@ -29,8 +29,8 @@ void OuterStackRing::look(uint64_t consumer, uint64_t producer) {
     Block block{.position = consumer + kLengthField_bytes + sizeof(OuterBlockHeader), .end = end};
     const bool is_block = (length & BPF_RINGBUF_DISCARD_BIT) == 0 &&
                           size_bytes == sizeof(OuterBlockHeader) + kOuterBlock_bytes;
-    if (is_block && read(consumer + kLengthField_bytes,
-                         std::as_writable_bytes(std::span(&block.header, 1)))) {
+    if (is_block &&
+        read(consumer + kLengthField_bytes, std::as_writable_bytes(std::span(&block.header, 1)))) {
       blocks_.push_back(block);
     }
     consumer = end;
@@ -51,8 +51,7 @@ std::span<const StackPiece> OuterStackRing::pieces_of(uint32_t tid, uint64_t sta
   pieces_.clear();
   for (const Block& block : blocks_) {
     const OuterBlockHeader& header = block.header;
-    const uint64_t apart_ns =
-        std::max(header.time_ns, time_ns) - std::min(header.time_ns, time_ns);
+    const uint64_t apart_ns = std::max(header.time_ns, time_ns) - std::min(header.time_ns, time_ns);
     const bool is_its =
         header.tid == tid && header.stack_pointer == stack_pointer && apart_ns <= kOuterClock_ns;
     if (is_its) add_pieces(block);
@@ -66,8 +65,8 @@ void OuterStackRing::add_pieces(const Block& block) {
     const uint64_t offset = page * kOuterPage_bytes;
     if (is_missing) continue;
     const uint64_t position = block.position + offset;
-    const size_t before_wrap = std::min<size_t>(
-        kOuterPage_bytes, data_.size() - (position & (data_.size() - 1)));
+    const size_t before_wrap =
+        std::min<size_t>(kOuterPage_bytes, data_.size() - (position & (data_.size() - 1)));
     add_piece(block.header.address + offset, position, before_wrap);
     add_piece(block.header.address + offset + before_wrap, position + before_wrap,
               kOuterPage_bytes - before_wrap);

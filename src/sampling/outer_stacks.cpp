@@ -114,8 +114,8 @@ void OuterStacks::follow(uint32_t tid, uint64_t stack_end) {
 bool OuterStacks::map_ring() {
   if (ring_ || is_refused_) return ring_ != nullptr;
   const auto map = [&](size_t size, int protection, size_t offset) {
-    void* const place = ::mmap(nullptr, size, protection, MAP_SHARED, ring_map_.get(),
-                               static_cast<off_t>(offset));
+    void* const place =
+        ::mmap(nullptr, size, protection, MAP_SHARED, ring_map_.get(), static_cast<off_t>(offset));
     return place == MAP_FAILED ? nullptr : static_cast<std::byte*>(place);
   };
   const size_t page = page_bytes();

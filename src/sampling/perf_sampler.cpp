@@ -121,7 +121,7 @@ void PerfSampler::drain(EventSink& sink, bool is_final) {
 std::span<const StackPiece> PerfSampler::outer_stack_of(const SampleEvent& sample,
                                                         uint64_t time_ns) {
   OuterStacks* const outer_stacks = attachment_.outer_stacks();
-  if (outer_stacks == nullptr || !sample.stack_is_cut) return {};
+  if (outer_stacks == nullptr) return {};
   const auto stack_pointer = stack_pointer_of(sample.registers);
   if (!stack_pointer) return {};
   return outer_stacks->pieces_of(sample.tid, *stack_pointer, time_ns);

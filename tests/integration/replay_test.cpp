@@ -101,6 +101,7 @@ TEST_CASE("A raw log of stacks deeper than their copies replays to the same prof
   SKIP_IF(missing_perf());
   record_and_replay({.command = {target_path("deep"), "200", "0.4", "2000"}});
   record_and_replay({.command = {target_path("deep"), "2", "0.4", "200000"}});
+  record_and_replay({.command = {target_path("restless"), "0.6"}});
 }
 
 #ifdef __x86_64__

@@ -40,6 +40,12 @@ size_t frames_of(const LoadedProfile& profile, const LoadedSample& sample, const
       sample.stack, [&](size_t frame) { return profile.frames[frame].function == function; }));
 }
 
+// Of a recording: no CAP_BPF, an old kernel, a container.
+std::optional<std::string> refused_bpf(const Summary& summary) {
+  if (summary.flag("copies_outer_stacks")) return std::nullopt;
+  return "the kernel lets us have no BPF program";
+}
+
 }  // namespace
 
 #ifdef __x86_64__
@@ -298,6 +304,35 @@ TEST_CASE("A stack larger than what the kernel copies is completed from the proc
     return has_main ? descents == 201 : descents >= 20 && descents < 201;
   };
   CHECK(profile.share_of_samples(is_whole_or_cut) == 1.0);
+}
+
+TEST_CASE("Stacks larger than what a record holds that come and go are whole by BPF", "[deep]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const RecordArguments arguments{.command = {target_path("restless"), "1.5"}};
+  const Recording recording = record_well(directory, arguments);
+  const Summary& summary = recording.summary();
+  SKIP_IF(refused_bpf(summary));
+  // Not before the first one was seen.
+  CHECK(summary.share_complete() > 0.6);
+  CHECK(summary.number("samples_with_outer_stacks") > 0.5 * summary.number("samples"));
+  const LoadedProfile& profile = recording.profile();
+  const auto is_whole_or_cut = [&](const LoadedSample& sample) {
+    if (profile.index_of(sample, "work_at_the_bottom") < 0) return true;
+    const size_t descents = frames_of(profile, sample, "descend");
+    const size_t frames = frames_of(profile, sample, "by_written_frame") +
+                          frames_of(profile, sample, "by_frame_with_a_gap");
+    const bool has_main = profile.index_of(sample, "main") >= 0;
+    return !has_main || (descents >= 5 && descents <= 8 && frames + 1 == descents);
+  };
+  CHECK(profile.share_of_samples(is_whole_or_cut) == 1.0);
+
+  const TemporaryDirectory other_directory;
+  RecordArguments without = arguments;
+  without.options = {"--no-bpf"};
+  const Recording other = record_well(other_directory, without);
+  CHECK_FALSE(other.summary().flag("copies_outer_stacks"));
+  CHECK(other.summary().number("samples_with_outer_stacks") == 0);
 }
 
 TEST_CASE("Deep recursion of small frames is walked to its root", "[deep]") {

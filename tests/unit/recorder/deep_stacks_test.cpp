@@ -52,6 +52,30 @@ TEST_CASE("The outer part of a stack is believed, too, where it is that of the l
   CHECK(figures.samples_complete() == 3);
 }
 
+TEST_CASE("What was copied beside the record completes a stack, whatever the process has by now") {
+  RecordingFixture run;
+  run.stack_goes_on_with({kStack + 8, kCode + 0x200});  // leads nowhere
+  run.cut_sample(1 * kNsPerSecond + 10);
+  REQUIRE(run.followed.size() == 1);
+  CHECK(run.followed[0] == std::pair<uint32_t, uint64_t>(kPid, 0));  // nothing is known of its end
+  run.outer_words = {0, kCode + 0x300};
+  run.cut_sample(1 * kNsPerSecond + 20);
+  run.short_sample(1 * kNsPerSecond + 30);
+  run.outer_words = {kStack + 16 * kCopiedRecords + 64};  // not enough
+  run.cut_sample(1 * kNsPerSecond + 40);
+  REQUIRE(run.followed.size() == 2);
+  CHECK(run.followed[1].second > kStack + 16 * kCopiedRecords);
+  const RunFigures figures = run.finish(2 * kNsPerSecond);
+  CHECK(figures.sample.samples_with_outer_stacks == 2);
+  CHECK(figures.sample.samples_with_joined_frames == 2);  // the others, with these
+  CHECK(figures.sample.samples_with_live_frames == 0);
+  CHECK(figures.sample.cut_copies == 4);
+  const Profile& profile = run.sink.profiles.at(0);
+  const auto stack = profile.stack(profile.samples[1].stack);
+  REQUIRE(stack.size() == kCopiedRecords + 2);
+  CHECK(profile.frames[stack.back()].instruction_addr == kCode + 0x300);
+}
+
 TEST_CASE("A short copy ends at a page that was never touched, or where the stack ends") {
   RecordingFixture run;
   run.stack_goes_on_with({});

@@ -83,10 +83,11 @@ std::string a_log() {
   RawAnswer answer;
   answer.is_yes = true;
   answer.file_bytes = 6;
-  const std::string record = "12345678";
+  const std::string record = "12345678", outer_stack = "outer";
   const std::string key = raw_question_key(RawQuestion::Open, a_mapping());
   return raw_log_head() + entry(RawEntry::Snapshot, encode(a_snapshot())) +
          session_entry(a_session()) +
+         entry(RawEntry::OuterStack, encode_outer_stack({{0x7000}, bytes_of(outer_stack)})) +
          entry(RawEntry::Record,
                encode_record(2'000, sampling::RecordFate::Duplicate, bytes_of(record))) +
          entry(RawEntry::Reread, encode(Result<target::ProcessSnapshot>(
@@ -146,6 +147,9 @@ TEST_CASE("A raw log comes back as it was written") {
   CHECK(log->steps[1].time_ns == 2'000);
   CHECK(log->steps[1].fate == sampling::RecordFate::Duplicate);
   CHECK(log->steps[1].record.size() == 8);
+  REQUIRE(log->steps[1].outer_stack.size() == 1);
+  CHECK(log->steps[1].outer_stack[0].begin.value == 0x7000);
+  CHECK(log->steps[1].outer_stack[0].bytes.size() == 5);
   const auto& reread = log->snapshots.at(log->steps[1].snapshot.value());
   REQUIRE_FALSE(reread.has_value());
   CHECK(reread.error().message == "process 42 has ended");

@@ -91,6 +91,9 @@ struct RecordingFixture {
       if (!reread) return fail(ErrorCode::Gone, "it has ended");
       return reread(pid);
     };
+    options.follow_outer_stack = [this](uint32_t tid, uint64_t end) {
+      followed.emplace_back(tid, end);
+    };
     options.find_jit_map = [this](uint32_t pid, uint64_t program_begin_ns) {
       last_program_begin_ns = program_begin_ns;
       return find_jit_map(pid);
@@ -175,6 +178,8 @@ struct RecordingFixture {
     event.registers = {true, false, std::as_bytes(std::span(words))};
     event.stack = std::as_bytes(std::span(copy));
     event.stack_is_cut = is_cut;
+    const StackPiece outer{{kStack + event.stack.size()}, std::as_bytes(std::span(outer_words))};
+    if (!outer_words.empty()) event.outer_stack = std::span(&outer, 1);
     ++records_seen;
     recording->on_event({time_ns, event});
   }
@@ -255,6 +260,8 @@ struct RecordingFixture {
   KeepingSink sink;
   std::unique_ptr<ChunkFinisher> finisher =
       std::move(*ChunkFinisher::start(sink, os::thread_priority()));
+  std::vector<uint64_t> outer_words;  // copied beside the record
+  std::vector<std::pair<uint32_t, uint64_t>> followed;
   std::vector<uint64_t> copy = copied_words();  // of the next cut sample
   std::vector<uint64_t> live_words;             // the process's stack now, from kStack on
   // At kCode; nothing but frame pointers leads out of it. None: it cannot be read.

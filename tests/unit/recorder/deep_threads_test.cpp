@@ -1,0 +1,48 @@
+#include "recorder/deep_threads.h"
+
+#include "support/catch2.h"
+
+#include <utility>
+#include <vector>
+
+using namespace sentry_prof::recorder;
+
+namespace {
+
+using Told = std::vector<std::pair<uint32_t, uint64_t>>;
+
+struct ToldThreads {
+  Told told;
+  DeepThreads threads{[this](uint32_t tid, uint64_t end) { told.emplace_back(tid, end); }};
+};
+
+}  // namespace
+
+TEST_CASE("a thread that was cut is told once, and again when its stack ends elsewhere") {
+  ToldThreads run;
+  for (const uint64_t end : {0, 0, 0x1000, 0x1000, 0, 0x2000}) run.threads.on_cut(7, 7, end);
+  run.threads.on_cut(7, 8, 0x1000);
+  CHECK(run.told == Told{{7, 0}, {7, 0x1000}, {7, 0x2000}, {8, 0x1000}});
+  run.threads.forget_thread(7);
+  run.threads.on_cut(7, 7, 0x2000);
+  CHECK(run.told.size() == 5);
+}
+
+TEST_CASE("the other threads of its process are told at their next whole stack") {
+  ToldThreads run;
+  run.threads.on_whole(7, 8, 0x1000);
+  CHECK(run.told.empty());
+  run.threads.on_cut(7, 7, 0);
+  for (const uint64_t end : {0x1000, 0x2000}) run.threads.on_whole(7, 8, end);
+  run.threads.on_whole(9, 9, 0x1000);
+  CHECK(run.told == Told{{7, 0}, {8, 0x1000}});
+  run.threads.forget_process(7);
+  run.threads.on_whole(7, 10, 0x1000);
+  CHECK(run.told.size() == 2);
+}
+
+TEST_CASE("a replay has nobody to tell") {
+  DeepThreads threads({});
+  threads.on_cut(7, 7, 0);
+  threads.on_whole(7, 8, 0x1000);
+}

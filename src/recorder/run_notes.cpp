@@ -277,6 +277,17 @@ std::string stacks_end_early(const RunFigures& figures) {
                      100 * failed / all, why_stacks_end_early(figures));
 }
 
+std::string stacks_are_cut(const RunFigures& figures) {
+  const auto cut = static_cast<double>(figures.samples_truncated());
+  const auto all = static_cast<double>(figures.sample.samples);
+  const std::string& why = figures.setup.no_outer_stacks;
+  if (why.empty() || all < kFewSamples || cut <= kManyStacks * all) return "";
+  return fmt::format(
+      "{:.0f} % of the stacks are larger than what a sample holds, and cut. A BPF program would "
+      "copy more of them, but there is none: {}",
+      100 * cut / all, why);
+}
+
 std::string cut_symbol_tables(const RunFigures& figures) {
   if (figures.symbol_tables_cut == 0) return "";
   return fmt::format(
@@ -323,9 +334,9 @@ std::vector<std::string> notes_of(const RunFigures& figures) {
     return notes;
   }
   for (auto note : {nothing_written, cpu_time_unseen, shortfall, dropped_by_sentry, lost_records,
-                    memory_not_read, files_not_read, code_not_read, stacks_end_early, clock_set,
-                    state_forgotten, nameless_python, nameless_jit_code, cut_symbol_tables,
-                    cut_jit_map, bad_jit_map, late_cpus}) {
+                    memory_not_read, files_not_read, code_not_read, stacks_end_early,
+                    stacks_are_cut, clock_set, state_forgotten, nameless_python, nameless_jit_code,
+                    cut_symbol_tables, cut_jit_map, bad_jit_map, late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

@@ -294,6 +294,8 @@ std::string setup_line(const RunFigures& figures) {
   std::string text = fmt::format("  set-up    {}, {} bytes of stack",
                                  printable_utf8(setup.event_name), setup.stack_bytes);
   if (figures.is_converted) return text + '\n';
+  if (setup.copies_outer_stacks) text += ", more of deeper ones by BPF";
+  if (!setup.no_outer_stacks.empty()) text += ", no BPF (" + setup.no_outer_stacks + ')';
   return text + fmt::format(", {} KiB of ring on each of {}, {} attached\n",
                             setup.ring_bytes_per_cpu / 1024, counted(setup.cpus, "CPU"),
                             counted(setup.threads_attached, "thread"));

@@ -63,6 +63,14 @@ os::Fd load_program(const std::vector<bpf_insn>& code) {
   return os::Fd(bpf(BPF_PROG_LOAD, attr));
 }
 
+tl::unexpected<Error> refused(const char* what) {
+  const int error_number = errno;
+  if (error_number == EPERM || error_number == EACCES) {
+    return fail(ErrorCode::PermissionDenied, "that takes root, or CAP_BPF and CAP_PERFMON");
+  }
+  return os::fail_with_errno(error_number, what);
+}
+
 bool is_in_first_pid_namespace() {
   struct stat status = {};
   return ::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kFirstPidNamespace;
@@ -76,16 +84,17 @@ std::atomic_ref<uint64_t> position_in(std::byte* page) {
 
 Result<std::unique_ptr<OuterStacks>> OuterStacks::create() {
   if (!is_in_first_pid_namespace()) {
-    return fail(ErrorCode::Unsupported, "BPF programs do not know this pid namespace's ids");
+    return fail(ErrorCode::Unsupported, "not in a container that has process ids of its own");
   }
-  if (page_bytes() != kOuterPage_bytes) return fail(ErrorCode::Unsupported, "pages of 4 KiB only");
+  if (page_bytes() != kOuterPage_bytes)
+    return fail(ErrorCode::Unsupported, "for pages of 4 KiB only");
   os::Fd threads =
       create_map(BPF_MAP_TYPE_LRU_HASH, sizeof(uint32_t), sizeof(uint64_t), kMaxThreads);
-  if (!threads.is_open()) return os::fail_with_errno(errno, "a BPF map");
+  if (!threads.is_open()) return refused("a BPF map");
   os::Fd ring = create_map(BPF_MAP_TYPE_RINGBUF, 0, 0, kRing_bytes);
-  if (!ring.is_open()) return os::fail_with_errno(errno, "a BPF ring buffer");
+  if (!ring.is_open()) return refused("a BPF ring buffer");
   os::Fd program = load_program(outer_stack_program(threads.get(), ring.get()));
-  if (!program.is_open()) return os::fail_with_errno(errno, "a BPF program");
+  if (!program.is_open()) return refused("a BPF program");
   return std::unique_ptr<OuterStacks>(
       new OuterStacks(std::move(threads), std::move(ring), std::move(program)));
 }

@@ -47,6 +47,17 @@ TEST_CASE("Stacks that end in code that could not be read are told of, with what
   CHECK(notes_of(figures).empty());
 }
 
+TEST_CASE("Where many stacks are cut for want of a BPF program a note tells why there is none") {
+  RunFigures figures = well_sampled(1);
+  figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::StackTruncated)] = 11;
+  CHECK(notes_of(figures).empty());  // there is one, or nobody asked for it
+  figures.setup.no_outer_stacks = "that takes root, or CAP_BPF and CAP_PERFMON";
+  CHECK(says(only_note_of(figures), "11 % of the stacks are larger"));
+  CHECK(says(only_note_of(figures), "CAP_BPF"));
+  figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::StackTruncated)] = 10;
+  CHECK(notes_of(figures).empty());
+}
+
 TEST_CASE("Where many stacks end early a note tells, with what helps") {
   RunFigures figures = well_sampled(1);
   figures.sample.samples = 100;

@@ -30,8 +30,6 @@ constexpr uint64_t kFirstPidNamespace = 0xeffffffc;
 // is under both licenses.
 constexpr const char* kLicense = "Dual MIT/GPL";
 
-size_t page_bytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
-
 int bpf(bpf_cmd command, bpf_attr& attr) {
   return static_cast<int>(::syscall(SYS_bpf, command, &attr, sizeof(attr)));
 }
@@ -100,8 +98,8 @@ Result<std::unique_ptr<OuterStacks>> OuterStacks::create() {
 }
 
 OuterStacks::~OuterStacks() {
-  if (consumer_page_ != nullptr) ::munmap(consumer_page_, page_bytes());
-  if (producer_page_ != nullptr) ::munmap(producer_page_, page_bytes() + kRing_bytes);
+  if (consumer_page_ != nullptr) ::munmap(consumer_page_, kOuterPage_bytes);
+  if (producer_page_ != nullptr) ::munmap(producer_page_, kOuterPage_bytes + kRing_bytes);
 }
 
 bool OuterStacks::attach(int event_fd) const {
@@ -127,12 +125,11 @@ bool OuterStacks::map_ring() {
         ::mmap(nullptr, size, protection, MAP_SHARED, ring_map_.get(), static_cast<off_t>(offset));
     return place == MAP_FAILED ? nullptr : static_cast<std::byte*>(place);
   };
-  const size_t page = page_bytes();
-  consumer_page_ = map(page, PROT_READ | PROT_WRITE, 0);
-  producer_page_ = map(page + kRing_bytes, PROT_READ, page);
+  consumer_page_ = map(kOuterPage_bytes, PROT_READ | PROT_WRITE, 0);
+  producer_page_ = map(kOuterPage_bytes + kRing_bytes, PROT_READ, kOuterPage_bytes);
   is_refused_ = consumer_page_ == nullptr || producer_page_ == nullptr;
   if (is_refused_) return false;
-  ring_ = std::make_unique<OuterStackRing>(Bytes(producer_page_ + page, kRing_bytes));
+  ring_ = std::make_unique<OuterStackRing>(Bytes(producer_page_ + kOuterPage_bytes, kRing_bytes));
   return true;
 }
 

@@ -84,7 +84,7 @@ Result<std::unique_ptr<OuterStacks>> OuterStacks::create() {
   if (!is_in_first_pid_namespace()) {
     return fail(ErrorCode::Unsupported, "not in a container that has process ids of its own");
   }
-  if (page_bytes() != kOuterPage_bytes)
+  if (::sysconf(_SC_PAGESIZE) != long{kOuterPage_bytes})
     return fail(ErrorCode::Unsupported, "for pages of 4 KiB only");
   os::Fd threads =
       create_map(BPF_MAP_TYPE_LRU_HASH, sizeof(uint32_t), sizeof(uint64_t), kMaxThreads);

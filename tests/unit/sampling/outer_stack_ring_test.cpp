@@ -11,11 +11,11 @@ using namespace sentry_prof::sampling;
 
 namespace {
 
-constexpr uint64_t kRing_bytes = 128 * 1024;
+constexpr uint64_t kOuterRing_bytes = 128 * 1024;
 constexpr uint64_t kRecord_bytes = 8 + sizeof(OuterBlockHeader) + kOuterBlock_bytes;
-constexpr uint64_t kStackPointer = 0x7000'1238;
-constexpr uint64_t kAddress = 0x7001'1000;
-constexpr uint64_t kTime_ns = 1'000'000'000;
+constexpr uint64_t kSampleStackPointer = 0x7000'1238;
+constexpr uint64_t kBlockAddress = 0x7001'1000;
+constexpr uint64_t kSampleTime_ns = 1'000'000'000;
 
 // A ring as the kernel writes it.
 class KernelRing {
@@ -36,22 +36,22 @@ class KernelRing {
     producer += kRecord_bytes;
   }
 
-  std::vector<std::byte> data = std::vector<std::byte>(kRing_bytes);
+  std::vector<std::byte> data = std::vector<std::byte>(kOuterRing_bytes);
   uint64_t producer = 0;
 
  private:
-  std::byte& at(uint64_t position) { return data[position % kRing_bytes]; }
+  std::byte& at(uint64_t position) { return data[position % kOuterRing_bytes]; }
 };
 
 OuterBlockHeader header_at(uint64_t address, uint32_t pages_missing = 0) {
   return {.tid = 7,
           .pages_missing = pages_missing,
-          .stack_pointer = kStackPointer,
-          .time_ns = kTime_ns,
+          .stack_pointer = kSampleStackPointer,
+          .time_ns = kSampleTime_ns,
           .address = address};
 }
 
-size_t size_of(std::span<const StackPiece> pieces) {
+size_t total_size_of(std::span<const StackPiece> pieces) {
   size_t bytes = 0;
   for (const StackPiece& piece : pieces) bytes += piece.bytes.size();
   return bytes;
@@ -61,90 +61,90 @@ size_t size_of(std::span<const StackPiece> pieces) {
 
 TEST_CASE("the blocks of a sample are its thread's, with its stack pointer, of its time") {
   KernelRing kernel;
-  kernel.add(header_at(kAddress), 1);
-  kernel.add(header_at(kAddress + kOuterBlock_bytes), 5);
+  kernel.add(header_at(kBlockAddress), 1);
+  kernel.add(header_at(kBlockAddress + kOuterBlock_bytes), 5);
   OuterStackRing ring{kernel.data};
   ring.look(0, kernel.producer);
-  const auto pieces = ring.pieces_of(7, kStackPointer, kTime_ns + 30'000);
+  const auto pieces = ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns + 30'000);
   REQUIRE(pieces.size() == 2);  // between them in the ring lies a header
-  CHECK(pieces[0].begin.value == kAddress);
+  CHECK(pieces[0].begin.value == kBlockAddress);
   CHECK(pieces[0].bytes.size() == kOuterBlock_bytes);
   CHECK(pieces[0].bytes.back() == std::byte{4});
-  CHECK(pieces[1].begin.value == kAddress + kOuterBlock_bytes);
+  CHECK(pieces[1].begin.value == kBlockAddress + kOuterBlock_bytes);
   CHECK(pieces[1].bytes.front() == std::byte{5});
 
-  CHECK(ring.pieces_of(8, kStackPointer, kTime_ns).empty());
-  CHECK(ring.pieces_of(7, kStackPointer + 8, kTime_ns).empty());
-  CHECK(ring.pieces_of(7, kStackPointer, kTime_ns + kOuterClock_ns + 1).empty());
-  CHECK(ring.pieces_of(7, kStackPointer, kTime_ns - kOuterClock_ns - 1).empty());
+  CHECK(ring.pieces_of(8, kSampleStackPointer, kSampleTime_ns).empty());
+  CHECK(ring.pieces_of(7, kSampleStackPointer + 8, kSampleTime_ns).empty());
+  CHECK(ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns + kOuterClock_ns + 1).empty());
+  CHECK(ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns - kOuterClock_ns - 1).empty());
 }
 
 TEST_CASE("pages that were not there are in no piece") {
   KernelRing kernel;
-  kernel.add(header_at(kAddress, 0b0010), 0);
-  kernel.add(header_at(kAddress + kOuterBlock_bytes, 0b1111), 4);
+  kernel.add(header_at(kBlockAddress, 0b0010), 0);
+  kernel.add(header_at(kBlockAddress + kOuterBlock_bytes, 0b1111), 4);
   OuterStackRing ring{kernel.data};
   ring.look(0, kernel.producer);
-  const auto pieces = ring.pieces_of(7, kStackPointer, kTime_ns);
+  const auto pieces = ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns);
   REQUIRE(pieces.size() == 2);
   CHECK(pieces[0].bytes.size() == kOuterPage_bytes);
-  CHECK(pieces[1].begin.value == kAddress + 2 * kOuterPage_bytes);
+  CHECK(pieces[1].begin.value == kBlockAddress + 2 * kOuterPage_bytes);
   CHECK(pieces[1].bytes.size() == 2 * kOuterPage_bytes);
   CHECK(pieces[1].bytes.front() == std::byte{2});
 }
 
 TEST_CASE("a block that goes on at the ring's begin is two pieces, and no byte is lost") {
   KernelRing kernel;
-  kernel.producer = 10 * kRing_bytes - kRecord_bytes / 2;
+  kernel.producer = 10 * kOuterRing_bytes - kRecord_bytes / 2;
   const uint64_t consumer = kernel.producer;
-  kernel.add(header_at(kAddress), 1);
+  kernel.add(header_at(kBlockAddress), 1);
   OuterStackRing ring{kernel.data};
   ring.look(consumer, kernel.producer);
-  const auto pieces = ring.pieces_of(7, kStackPointer, kTime_ns);
+  const auto pieces = ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns);
   REQUIRE(pieces.size() == 2);
   CHECK(pieces[0].begin.value + pieces[0].bytes.size() == pieces[1].begin.value);
-  CHECK(size_of(pieces) == kOuterBlock_bytes);
+  CHECK(total_size_of(pieces) == kOuterBlock_bytes);
   CHECK(pieces[1].bytes.back() == std::byte{4});
 }
 
 TEST_CASE("what is given back is what is older, from the front on") {
   KernelRing kernel;
-  OuterBlockHeader header = header_at(kAddress);
-  for (const uint64_t time_ns : {kTime_ns, kTime_ns + 20, kTime_ns + 10}) {
+  OuterBlockHeader header = header_at(kBlockAddress);
+  for (const uint64_t time_ns : {kSampleTime_ns, kSampleTime_ns + 20, kSampleTime_ns + 10}) {
     header.time_ns = time_ns;
     kernel.add(header, 1);
   }
   OuterStackRing ring{kernel.data};
   ring.look(0, kernel.producer);
-  CHECK(ring.consumed_before(kTime_ns) == 0);
-  CHECK(ring.consumed_before(kTime_ns + 1) == kRecord_bytes);
-  CHECK(ring.consumed_before(kTime_ns + 15) == kRecord_bytes);
-  CHECK(ring.consumed_before(kTime_ns + 21) == 3 * kRecord_bytes);
+  CHECK(ring.consumed_before(kSampleTime_ns) == 0);
+  CHECK(ring.consumed_before(kSampleTime_ns + 1) == kRecord_bytes);
+  CHECK(ring.consumed_before(kSampleTime_ns + 15) == kRecord_bytes);
+  CHECK(ring.consumed_before(kSampleTime_ns + 21) == 3 * kRecord_bytes);
 }
 
 TEST_CASE("a block that is being written ends the look, one that was given up is passed over") {
   KernelRing kernel;
-  kernel.add(header_at(kAddress), 1, BPF_RINGBUF_DISCARD_BIT);
-  kernel.add(header_at(kAddress), 1);
-  kernel.add(header_at(kAddress + kOuterBlock_bytes), 1, BPF_RINGBUF_BUSY_BIT);
-  kernel.add(header_at(kAddress + 2 * kOuterBlock_bytes), 1);
+  kernel.add(header_at(kBlockAddress), 1, BPF_RINGBUF_DISCARD_BIT);
+  kernel.add(header_at(kBlockAddress), 1);
+  kernel.add(header_at(kBlockAddress + kOuterBlock_bytes), 1, BPF_RINGBUF_BUSY_BIT);
+  kernel.add(header_at(kBlockAddress + 2 * kOuterBlock_bytes), 1);
   OuterStackRing ring{kernel.data};
   ring.look(0, kernel.producer);
-  CHECK(size_of(ring.pieces_of(7, kStackPointer, kTime_ns)) == kOuterBlock_bytes);
+  CHECK(total_size_of(ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns)) == kOuterBlock_bytes);
   CHECK(ring.consumed_before(UINT64_MAX) == 2 * kRecord_bytes);
 }
 
 TEST_CASE("a damaged ring gives nothing, and comes to an end") {
   KernelRing kernel;
-  kernel.add(header_at(kAddress), 1);
+  kernel.add(header_at(kBlockAddress), 1);
   OuterStackRing ring{kernel.data};
   for (const auto& [consumer, producer] : std::initializer_list<std::pair<uint64_t, uint64_t>>{
-           {kRecord_bytes, 0}, {0, kRing_bytes + 8}, {0, kRecord_bytes - 8}, {0, 4}}) {
+           {kRecord_bytes, 0}, {0, kOuterRing_bytes + 8}, {0, kRecord_bytes - 8}, {0, 4}}) {
     ring.look(consumer, producer);
-    CHECK(ring.pieces_of(7, kStackPointer, kTime_ns).empty());
+    CHECK(ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns).empty());
     CHECK(ring.consumed_before(UINT64_MAX) == consumer);
   }
   kernel.put_u32(0, 0x3fff'fff8);  // longer than the ring
   ring.look(0, kernel.producer);
-  CHECK(ring.pieces_of(7, kStackPointer, kTime_ns).empty());
+  CHECK(ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns).empty());
 }

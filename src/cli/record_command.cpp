@@ -80,7 +80,7 @@ sampling::SamplerOptions sampler_options(const RecordOptions& options) {
   result.event = options.event;
   result.stack_bytes = options.stack_bytes;
   result.follow_children = !options.no_children;
-  result.copies_outer_stacks = !options.no_bpf;
+  result.wants_outer_stacks = !options.no_bpf;
   return result;
 }
 

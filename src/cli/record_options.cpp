@@ -103,7 +103,8 @@ void add_sampling_options(CLI::App& record, RecordOptions& options) {
   add_stack_bytes_option(record, options);
   record.add_flag("--no-children", options.no_children, "Do not follow new processes");
   record.add_flag("--no-bpf", options.no_bpf,
-                  "Have no BPF program copy what a sample has no room for of deep stacks");
+                  "Load no BPF program, which copies of deep stacks what is beyond 64 KiB\n"
+                  "(it takes root, or CAP_BPF and CAP_PERFMON)");
 }
 
 void add_live_upload_options(CLI::App& record, RecordOptions& options) {

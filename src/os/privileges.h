@@ -15,6 +15,7 @@ struct Capability {
 inline constexpr Capability kCapSysPtrace{19, "CAP_SYS_PTRACE"};
 inline constexpr Capability kCapSysAdmin{21, "CAP_SYS_ADMIN"};
 inline constexpr Capability kCapPerfmon{38, "CAP_PERFMON"};  // Linux 5.8
+inline constexpr Capability kCapBpf{39, "CAP_BPF"};          // likewise
 
 // Whether it is effective in this process.
 bool has_capability(const Capability& capability);

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -20,36 +19,35 @@ class DeepThreads {
   // `follow` may be empty.
   explicit DeepThreads(FollowOuterStack follow) : follow_(std::move(follow)) {}
 
-  // `stack_end`: as FollowOuterStack has it. It is told again if it is another one: there may be
-  // several stacks.
-  void on_cut(uint32_t pid, uint32_t tid, uint64_t stack_end) {
-    if (!follow_) return;
+  // `stack_end`: as FollowOuterStack has it. Told each time: it may be another one, and of many
+  // threads the kernel forgets some. Whether the thread was followed before.
+  bool on_cut(uint32_t pid, uint32_t tid, uint64_t stack_end) {
+    if (!follow_) return false;
     make_room();
     deep_pids_.insert(pid);
-    const auto [place, is_new] = ends_.try_emplace(tid, stack_end);
-    if (!is_new && (stack_end == 0 || stack_end == place->second)) return;
-    place->second = stack_end;
+    const bool is_new = followed_.insert(tid).second;
     follow_(tid, stack_end);
+    return !is_new;
   }
   void on_whole(uint32_t pid, uint32_t tid, uint64_t stack_end) {
-    if (deep_pids_.contains(pid) && ends_.try_emplace(tid, stack_end).second) {
-      follow_(tid, stack_end);
-    }
+    if (!deep_pids_.contains(pid)) return;
+    make_room();
+    if (followed_.insert(tid).second) follow_(tid, stack_end);
   }
-  void forget_thread(uint32_t tid) { ends_.erase(tid); }
+  void forget_thread(uint32_t tid) { followed_.erase(tid); }
   void forget_process(uint32_t pid) { deep_pids_.erase(pid); }
 
  private:
-  static constexpr size_t kMaxThreads = 4096;  // the kernel keeps fewer
+  static constexpr size_t kMaxThreads = 4096;  // whose ends no record told
 
   void make_room() {
-    if (ends_.size() < kMaxThreads && deep_pids_.size() < kMaxThreads) return;
-    ends_.clear();
+    if (followed_.size() < kMaxThreads && deep_pids_.size() < kMaxThreads) return;
+    followed_.clear();
     deep_pids_.clear();
   }
 
   FollowOuterStack follow_;
-  std::unordered_map<uint32_t, uint64_t> ends_;
+  std::unordered_set<uint32_t> followed_;
   std::unordered_set<uint32_t> deep_pids_;
 };
 

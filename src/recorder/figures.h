@@ -47,9 +47,10 @@ struct SampleFigures {
   // frames.
   uint64_t samples_with_live_frames = 0;
   uint64_t live_frames = 0;
-  // Of which the kernel copied more than their records hold (SampleEvent::outer_stack), and the
-  // walk came to its end in that.
+  // Whose walk came to its root in what the kernel copied beside the record
+  // (SampleEvent::outer_stack); and cut ones of which it should have, and had no room.
   uint64_t samples_with_outer_stacks = 0;
+  uint64_t outer_stacks_missed = 0;
   // The same for those that were taken from the thread's last whole walk (Unwinder::join()), or
   // from its next one (WaitingSamples).
   uint64_t samples_with_joined_frames = 0;

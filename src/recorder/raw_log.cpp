@@ -165,7 +165,7 @@ class Collector {
   }
 
   void add_outer_stack(FieldReader& in) {
-    sampling::StackPiece piece;
+    StackPiece piece;
     in(piece.begin.value);
     piece.bytes = in.rest();
     if (in.ok()) outer_stack_.push_back(piece);
@@ -213,7 +213,7 @@ class Collector {
 
   RawLog log_;
   size_t last_record_ = SIZE_MAX;
-  std::vector<sampling::StackPiece> outer_stack_;  // of the next record
+  std::vector<StackPiece> outer_stack_;  // of the next record
   bool has_session_ = false;
 };
 
@@ -264,7 +264,7 @@ std::string encode_record(uint64_t time_ns, sampling::RecordFate fate, Bytes rec
   return out.take();
 }
 
-std::string encode_outer_stack(const sampling::StackPiece& piece) {
+std::string encode_outer_stack(const StackPiece& piece) {
   FieldWriter out;
   out(piece.begin.value);
   out.rest(piece.bytes);

@@ -81,7 +81,7 @@ struct RawStep {
   sampling::RecordFate fate = sampling::RecordFate::HandedOn;
   uint64_t time_ns = 0;
   Bytes record;
-  std::vector<sampling::StackPiece> outer_stack;
+  std::vector<StackPiece> outer_stack;
   std::optional<size_t> snapshot;  // index; of a Record: the reread that it led to
   profile::ClockAnchor clock;      // of a ClockStep
   std::vector<RawMemory> memory;   // of a Record: what was read because of it, in this order
@@ -115,7 +115,7 @@ Result<RawLog> read_raw_log(Bytes bytes);
 std::string encode(const RawSession& session);
 std::string encode(const RawEnd& end);
 std::string encode_record(uint64_t time_ns, sampling::RecordFate fate, Bytes record);
-std::string encode_outer_stack(const sampling::StackPiece& piece);
+std::string encode_outer_stack(const StackPiece& piece);
 std::string encode_time(uint64_t time_ns);
 std::string encode_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock);
 std::string encode_memory(uint64_t time_ns, uint64_t address, Bytes bytes);

@@ -20,13 +20,12 @@ class RawLogWriter final : public sampling::RecordTap {
   static Result<std::unique_ptr<RawLogWriter>> create(const std::string& path);
 
   void on_session(const RawSession& session) { add(RawEntry::Session, encode(session)); }
-  void on_record(uint64_t time_ns, sampling::RecordFate fate, Bytes record) override {
-    add(RawEntry::Record, encode_record(time_ns, fate, record));
-  }
-  void on_outer_stack(std::span<const sampling::StackPiece> pieces) override {
-    for (const sampling::StackPiece& piece : pieces) {
+  void on_record(uint64_t time_ns, sampling::RecordFate fate, Bytes record,
+                 std::span<const StackPiece> outer_stack) override {
+    for (const StackPiece& piece : outer_stack) {
       add(RawEntry::OuterStack, encode_outer_stack(piece));
     }
+    add(RawEntry::Record, encode_record(time_ns, fate, record));
   }
   void on_time(uint64_t time_ns) { add(RawEntry::Time, encode_time(time_ns)); }
   void on_clock_step(uint64_t time_ns, const profile::ClockAnchor& clock) {

@@ -31,9 +31,9 @@ void copy_words(Bytes bytes, std::vector<uint64_t>& words) {
   if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(uint64_t));
 }
 
-// Little above its outermost frame, as far as that is known; else 0.
+// Little above its outermost frame, as far as that is known; else 0. Whole pages are copied anyway.
 uint64_t stack_end_of(const unwind::WalkMemory& memory) {
-  constexpr uint64_t kOutermostFrame_bytes = 512;
+  constexpr uint64_t kOutermostFrame_bytes = 512;  // of _start, of clone: a few words
   const auto& steps = memory.steps();
   return steps.empty() ? 0 : steps.front().state.sp + kOutermostFrame_bytes;
 }
@@ -186,49 +186,64 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
   const uint64_t begin_ns = os::monotonic_ns();
   const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
   const Behind behind = sample.stack_is_cut ? Behind::More : Behind::Unknown;
-  const unwind::StackSnapshot stack(stack_pointer(registers), sample.stack, behind);
-  outer_stack_.clear();
-  for (const auto& [begin, bytes] : sample.outer_stack) outer_stack_.push_back({begin, bytes});
-  const unwind::StackSnapshot whole_stack(stack.begin(), sample.stack, behind, outer_stack_);
-  unwind::WalkMemory& memory = memories_.of(sample.pid, sample.tid);
+  const SampledStack sampled{.time_ns = time_ns,
+                             .sample = sample,
+                             .modules = modules,
+                             .registers = registers,
+                             .record = {stack_pointer(registers), sample.stack, behind},
+                             .memory = memories_.of(sample.pid, sample.tid)};
   code_in_memory_.begin_sample(sample.pid, modules, time_ns);
-  SampleWalk result{unwinder_.walk(registers, whole_stack, modules, &memory)};
-  if (may_be_of_old_code(result.walk, sample) && code_in_memory_.doubt()) {
-    result = {unwinder_.walk_again(registers, whole_stack, modules, &memory)};
-  }
-  if (result.walk.end == unwind::WalkEnd::StackTruncated) {
-    deep_threads_.on_cut(sample.pid, sample.tid, stack_end_of(memory));
-    // What is beyond the record is completed as if there was nothing.
-    if (!outer_stack_.empty()) result = {unwinder_.walk(registers, stack, modules, &memory)};
-  }
+  SampleWalk result = walk_copied(sampled);
   if (result.walk.end == unwind::WalkEnd::OtherStack) {
     result = go_on_beyond_left_stack(result.walk, time_ns, sample, modules);
   } else if (result.walk.end == unwind::WalkEnd::StackTruncated) {
-    const CutStack cut{.pid = sample.pid,
-                       .tid = sample.tid,
-                       .time_ns = time_ns,
-                       .registers = registers,
-                       .modules = modules,
-                       .begin = stack.begin(),
-                       .copy = sample.stack,
-                       .copy_is_short = !sample.stack_is_cut,
-                       .walk = result.walk};
-    const CompletedStack completed = completion_.complete(cut, memory);
-    const bool is_cut = completed.walk.end == unwind::WalkEnd::StackTruncated;
-    result = {.walk = completed.walk,
-              .by = completed.by,
-              .was_cut = is_cut || completed.by != CompletedBy::Nothing,
-              .outside_before = completed.outside_before};
-  } else {
-    result.was_cut = !outer_stack_.empty();
-    if (result.was_cut) ++figures_.samples_with_outer_stacks;
-    if (result.walk.is_complete() && result.walk.is_followed) {
-      memory.set_seen(time_ns);
-      deep_threads_.on_whole(sample.pid, sample.tid, stack_end_of(memory));
-    }
+    result = complete_cut(sampled, result.walk);
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
+}
+
+// By the record, and what was copied beside it.
+Recording::SampleWalk Recording::walk_copied(const SampledStack& sampled) {
+  const auto& [time_ns, sample, modules, registers, record, memory] = sampled;
+  const Behind behind = record.goes_on() ? Behind::More : Behind::Unknown;
+  const unwind::StackSnapshot stack(record.begin(), sample.stack, behind, sample.outer_stack);
+  SampleWalk result{unwinder_.walk(registers, stack, modules, &memory)};
+  if (may_be_of_old_code(result.walk, sample) && code_in_memory_.doubt()) {
+    result = {unwinder_.walk_again(registers, stack, modules, &memory)};
+  }
+  if (result.walk.end == unwind::WalkEnd::StackTruncated) {
+    const bool is_followed = deep_threads_.on_cut(sample.pid, sample.tid, stack_end_of(memory));
+    if (is_followed && sample.outer_stack.empty()) ++figures_.outer_stacks_missed;
+    // What completes it knows of one copy only.
+    if (!sample.outer_stack.empty()) result = {unwinder_.walk(registers, record, modules, &memory)};
+  } else if (result.walk.is_complete() && result.walk.is_followed) {
+    memory.set_seen(time_ns);
+    deep_threads_.on_whole(sample.pid, sample.tid, stack_end_of(memory));
+    result.was_cut = !sample.outer_stack.empty() && memory.steps().front().state.sp >= record.end();
+    if (result.was_cut) ++figures_.samples_with_outer_stacks;
+  }
+  return result;
+}
+
+Recording::SampleWalk Recording::complete_cut(const SampledStack& sampled,
+                                              const unwind::Walk& walk) {
+  const sampling::SampleEvent& sample = sampled.sample;
+  const CutStack cut{.pid = sample.pid,
+                     .tid = sample.tid,
+                     .time_ns = sampled.time_ns,
+                     .registers = sampled.registers,
+                     .modules = sampled.modules,
+                     .begin = sampled.record.begin(),
+                     .copy = sample.stack,
+                     .copy_is_short = !sample.stack_is_cut,
+                     .walk = walk};
+  const CompletedStack completed = completion_.complete(cut, sampled.memory);
+  const bool is_cut = completed.walk.end == unwind::WalkEnd::StackTruncated;
+  return {.walk = completed.walk,
+          .by = completed.by,
+          .was_cut = is_cut || completed.by != CompletedBy::Nothing,
+          .outside_before = completed.outside_before};
 }
 
 // Not where the stack ends in the copy, or at another one: that is no wonder.

@@ -105,8 +105,20 @@ class Recording final : public sampling::EventSink {
   void on_body(uint64_t, const sampling::ThrottleEvent&) {}
   void on_body(uint64_t, const sampling::UndecodableEvent&) {}
 
+  // What the walks over a sample share.
+  struct SampledStack {
+    uint64_t time_ns;
+    const sampling::SampleEvent& sample;
+    const unwind::ModuleMap& modules;
+    const unwind::Registers& registers;
+    unwind::StackSnapshot record;  // as much as that holds
+    unwind::WalkMemory& memory;    // of its thread
+  };
+
   SampleWalk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
                   const unwind::ModuleMap& modules);
+  SampleWalk walk_copied(const SampledStack& sampled);
+  SampleWalk complete_cut(const SampledStack& sampled, const unwind::Walk& walk);
   SampleWalk go_on_beyond_left_stack(const unwind::Walk& walk, uint64_t time_ns,
                                      const sampling::SampleEvent& sample,
                                      const unwind::ModuleMap& modules);
@@ -171,7 +183,6 @@ class Recording final : public sampling::EventSink {
   std::unordered_map<uint32_t, uint64_t> gone_before_;
   std::vector<profile::FrameKey> frame_buffer_;
   std::vector<uint64_t> frame_pointer_chain_;
-  std::vector<unwind::StackSnapshot::Piece> outer_stack_;  // of the sample at hand
   std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order
   uint64_t chunk_begin_ns_;
   uint64_t chunk_end_ns_;

@@ -31,7 +31,7 @@ struct StackRange {
 // read behind each piece, so that they tell of it.
 class StackReading {
  public:
-  using Piece = unwind::StackSnapshot::Piece;
+  using Piece = StackPiece;
   struct Thread {
     uint32_t pid = 0;
     uint32_t tid = 0;

@@ -73,6 +73,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_counts<Loss>(json, "losses", figures.sample.losses);
   add_counts<unwind::WalkEnd>(json, "walk_ends", figures.sample.walk_ends);
   add_counts<unwind::FrameOrigin>(json, "frames_by_origin", figures.sample.frames_by_origin);
+  add_number(json, "outer_stacks_missed", figures.sample.outer_stacks_missed);
   add_number(json, "frames_live", figures.sample.live_frames);
   add_number(json, "frames_joined", figures.sample.joined_frames);
   add_number(json, "frames_left_out", figures.sample.frames_left_out);
@@ -98,6 +99,7 @@ void add_setup(JsonWriter& json, const sampling::SamplerSetup& setup) {
   json.boolean(setup.kernel_excluded);
   json.key("copies_outer_stacks");
   json.boolean(setup.copies_outer_stacks);
+  json.member("no_outer_stacks", printable_utf8(setup.no_outer_stacks));
   add_number(json, "stack_bytes", setup.stack_bytes);
   add_number(json, "ring_bytes_per_cpu", setup.ring_bytes_per_cpu);
   add_number(json, "cpus", setup.cpus);
@@ -294,7 +296,7 @@ std::string setup_line(const RunFigures& figures) {
   std::string text = fmt::format("  set-up    {}, {} bytes of stack",
                                  printable_utf8(setup.event_name), setup.stack_bytes);
   if (figures.is_converted) return text + '\n';
-  if (setup.copies_outer_stacks) text += ", more of deeper ones by BPF";
+  if (setup.copies_outer_stacks) text += ", 256 KiB more of deep ones by BPF";
   if (!setup.no_outer_stacks.empty()) text += ", no BPF (" + setup.no_outer_stacks + ')';
   return text + fmt::format(", {} KiB of ring on each of {}, {} attached\n",
                             setup.ring_bytes_per_cpu / 1024, counted(setup.cpus, "CPU"),

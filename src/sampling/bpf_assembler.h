@@ -32,7 +32,7 @@ class BpfAssembler {
   void shift_right(Register to, int32_t bits) {
     emit(BPF_ALU64 | BPF_RSH | BPF_K, to, {}, 0, bits);
   }
-  // 8 bytes, and the lower 4.
+  // 8 bytes, but for store_u32().
   void load(Register to, Register base, int16_t offset) {
     emit(BPF_LDX | BPF_MEM | BPF_DW, to, base, offset);
   }
@@ -55,9 +55,6 @@ class BpfAssembler {
   }
   [[nodiscard]] Jump jump_if_not_zero(Register value) {
     return emit_jump(BPF_JMP | BPF_JNE | BPF_K, value, {});
-  }
-  [[nodiscard]] Jump jump_if_above(Register value, int32_t bound) {
-    return emit_jump(BPF_JMP | BPF_JGT | BPF_K, value, {}, bound);
   }
   [[nodiscard]] Jump jump_if_below(Register value, Register bound) {
     return emit_jump(BPF_JMP | BPF_JLT | BPF_X, value, bound);
@@ -83,8 +80,8 @@ class BpfAssembler {
     instruction.imm = value;
     instructions_.push_back(instruction);
   }
-  Jump emit_jump(uint8_t code, Register value, Register bound, int32_t constant = 0) {
-    emit(code, value, bound, 0, constant);
+  Jump emit_jump(uint8_t code, Register value, Register bound) {
+    emit(code, value, bound);
     return static_cast<Jump>(instructions_.size() - 1);
   }
 

@@ -4,6 +4,7 @@
 
 #include "base/address.h"
 #include "base/byte_reader.h"
+#include "base/stack_piece.h"
 
 #include <array>
 #include <cstdint>
@@ -20,12 +21,6 @@ struct UserRegisters {
   bool is_present = false;  // false: PERF_SAMPLE_REGS_ABI_NONE (kernel thread, or exiting)
   bool is_32_bit = false;   // PERF_SAMPLE_REGS_ABI_32
   Bytes words;              // 8 bytes each, in the order of the bits of the asked mask
-};
-
-// A part of a stack.
-struct StackPiece {
-  RuntimeAddress begin;
-  Bytes bytes;
 };
 
 struct SampleEvent {

@@ -1,6 +1,10 @@
 #include "sampling/outer_stack_program.h"
 
 #include "sampling/bpf_assembler.h"
+#include "sampling/outer_block.h"
+
+#include <cstddef>
+#include <cstdint>
 
 #include <asm/ptrace.h>
 
@@ -11,13 +15,20 @@ using enum BpfRegister;
 
 #if defined(__x86_64__)
 constexpr int16_t kStackPointerOffset = offsetof(struct pt_regs, rsp);
+constexpr int16_t kPcOffset = offsetof(struct pt_regs, rip);
 #elif defined(__aarch64__)
 constexpr int16_t kStackPointerOffset = offsetof(struct user_pt_regs, sp);
+constexpr int16_t kPcOffset = offsetof(struct user_pt_regs, pc);
+#else
+#error "sentry-prof knows the registers of x86-64 and aarch64"
 #endif
 
 // Places in the program's own stack.
-constexpr int16_t kTid = -8, kStackPointer = -16, kTime = -24, kAddress = -32;
+constexpr int16_t kTid = -8, kStackPointer = -16, kPc = -24, kTime = -32, kAddress = -40,
+                  kEndIsKnown = -48;
 constexpr int32_t kPageMask = -static_cast<int32_t>(kOuterPage_bytes);
+constexpr int32_t kBlockMask = -static_cast<int32_t>(kOuterBlock_bytes);
+constexpr int32_t kAllPages = (1 << kOuterBlock_pages) - 1;
 
 class OuterStackProgram {
  public:
@@ -27,7 +38,8 @@ class OuterStackProgram {
   std::vector<bpf_insn> build() {
     find_thread();
     note_sample();
-    find_range();
+    find_end();
+    find_begin();
     for (size_t i = 0; i < kMaxOuterBlocks / 2; ++i) copy_inner_block(i);
     for (size_t i = kMaxOuterBlocks / 2; i < kMaxOuterBlocks; ++i) copy_outer_block(i);
     for (const BpfAssembler::Jump jump : to_end_) code_.lands(jump);
@@ -55,31 +67,43 @@ class OuterStackProgram {
     code_.move(R1, R0);
     code_.call(BPF_FUNC_task_pt_regs);
     code_.load(R8, R0, kStackPointerOffset);
+    code_.load(R1, R0, kPcOffset);
     code_.store(Frame, kStackPointer, R8);
+    code_.store(Frame, kPc, R1);
     code_.call(BPF_FUNC_ktime_get_ns);
     code_.store(Frame, kTime, R0);
   }
 
-  // R8: the first page, R9: behind the last one.
-  void find_range() {
-    const auto is_known = code_.jump_if_not_zero(R9);
+  // R9: as far as copies may go, where it is not known, or of another stack.
+  void find_end() {
+    code_.store(Frame, kEndIsKnown, R9);
+    code_.move(R1, R8);
+    code_.add(R1, static_cast<int32_t>(kMaxStackDistance_bytes));
+    const auto is_below = code_.jump_if_below(R9, R8);
+    const auto is_known = code_.jump_if_below(R9, R1);
+    code_.lands(is_below);
     code_.move(R9, R8);
-    code_.add(R9, static_cast<int32_t>(kMaxOuterBlocks * kOuterBlock_bytes));
+    code_.add(R9, static_cast<int32_t>(kOuterBegin_bytes + kMaxOuterBlocks * kOuterBlock_bytes));
+    code_.move(R1, 0);
+    code_.store(Frame, kEndIsKnown, R1);
     code_.lands(is_known);
-    code_.add(R9, static_cast<int32_t>(kOuterPage_bytes - 1));
-    code_.bit_and(R9, kPageMask);
+  }
+
+  // R8: the first page that the record does not have. R9: behind a whole number of blocks.
+  void find_begin() {
     code_.bit_and(R8, kPageMask);
-    std::vector<BpfAssembler::Jump> to_range;
+    std::vector<BpfAssembler::Jump> found;
     for (size_t page = 1; page * kOuterPage_bytes <= kOuterBegin_bytes; ++page) {
       code_.add(R8, static_cast<int32_t>(kOuterPage_bytes));
       to_end_.push_back(code_.jump_if_not_below(R8, R9));
       look_at_page();
-      to_range.push_back(code_.jump_if_not_zero(R0));
+      found.push_back(code_.jump_if_not_zero(R0));
     }
-    for (const BpfAssembler::Jump jump : to_range) code_.lands(jump);
-    code_.move(R1, R9);
-    code_.subtract(R1, R8);
-    to_end_.push_back(code_.jump_if_above(R1, static_cast<int32_t>(kMaxStackDistance_bytes)));
+    for (const BpfAssembler::Jump jump : found) code_.lands(jump);
+    code_.subtract(R9, R8);
+    code_.add(R9, static_cast<int32_t>(kOuterBlock_bytes - 1));
+    code_.bit_and(R9, kBlockMask);
+    code_.add(R9, R8);
   }
 
   // Whether that at R8 is there: the record ends before one that is not.
@@ -98,7 +122,7 @@ class OuterStackProgram {
     copy_block();
   }
 
-  // Those that the inner ones have already are left out.
+  // Those that are among the inner ones are left out.
   void copy_outer_block(size_t index) {
     code_.move(R1, R8);
     code_.add(R1, static_cast<int32_t>(kMaxOuterBlocks / 2 * kOuterBlock_bytes));
@@ -120,6 +144,7 @@ class OuterStackProgram {
     code_.move(R6, R0);
     copy_field(kTid, offsetof(OuterBlockHeader, tid));  // the next one is written behind it
     copy_field(kStackPointer, offsetof(OuterBlockHeader, stack_pointer));
+    copy_field(kPc, offsetof(OuterBlockHeader, pc));
     copy_field(kTime, offsetof(OuterBlockHeader, time_ns));
     copy_field(kAddress, offsetof(OuterBlockHeader, address));
     code_.move(R7, 0);
@@ -128,6 +153,7 @@ class OuterStackProgram {
     code_.move(R1, R6);
     code_.move(R2, BPF_RB_NO_WAKEUP);
     code_.call(BPF_FUNC_ringbuf_submit);
+    end_behind_empty_block();
   }
 
   void copy_field(int16_t from, size_t to) {
@@ -147,6 +173,15 @@ class OuterStackProgram {
     code_.shift_right(R0, 63);
     code_.shift_left(R0, static_cast<int32_t>(page));
     code_.bit_or(R7, R0);
+  }
+
+  // Where the end is not known, none of its pages says that it was passed.
+  void end_behind_empty_block() {
+    code_.load(R1, Frame, kEndIsKnown);
+    const auto is_known = code_.jump_if_not_zero(R1);
+    code_.add(R7, -kAllPages);
+    to_end_.push_back(code_.jump_if_zero(R7));
+    code_.lands(is_known);
   }
 
   BpfAssembler code_;

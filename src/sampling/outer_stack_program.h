@@ -2,44 +2,16 @@
 // stack that is deeper. Pure.
 #pragma once
 
-#include "sampling/sampler.h"
-
-#include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include <linux/bpf.h>
 
 namespace sentry_prof::sampling {
 
-// What it copies of a stack at most: half of it from the record's end on, half of it up to the
-// stack's end. 256 KiB take some 50 us of the target's time. A record ends where it is full, or
-// before a page that is not present: of a local array that was not written to.
-inline constexpr size_t kOuterPage_bytes = 4096;
-inline constexpr size_t kOuterBlock_pages = 4;
-inline constexpr size_t kOuterBlock_bytes = kOuterBlock_pages * kOuterPage_bytes;
-inline constexpr size_t kMaxOuterBlocks = 16;
-// Where a record may be full: the kernel copies as much less as there are return addresses found by
-// frame pointers, 127 of 8 bytes. (The last page before is copied, too.)
-inline constexpr uint64_t kOuterBegin_bytes = kMaxStack_bytes - 1024;
-
-// Farther away is the end of another stack: a coroutine runs.
-inline constexpr uint64_t kMaxStackDistance_bytes = 64u << 20;
-
-// What stands before each block's bytes.
-struct OuterBlockHeader {
-  uint32_t tid = 0;
-  uint32_t pages_missing = 0;  // a bit each: not present, or no memory
-  uint64_t stack_pointer = 0;  // of the sample
-  uint64_t time_ns = 0;        // CLOCK_MONOTONIC, some microseconds from the sample's
-  uint64_t address = 0;        // of the first byte, a multiple of the page's size
-};
-static_assert(sizeof(OuterBlockHeader) == 32);
-
 // Maps: a hash from a thread's id (u32) to the end of its stack (u64; 0: not known), and a ring
 // buffer that takes the blocks. Of other threads nothing is copied, and all samples are let
-// through. GPL helpers are called; their numbers, and with them the least kernel (5.15), are those
-// of include/uapi/linux/bpf.h.
+// through. GPL helpers are called, the youngest of Linux 5.15, of which two take the kernel's type
+// information (CONFIG_DEBUG_INFO_BTF).
 std::vector<bpf_insn> outer_stack_program(int threads_map_fd, int ring_map_fd);
 
 }  // namespace sentry_prof::sampling

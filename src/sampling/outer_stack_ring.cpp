@@ -4,6 +4,8 @@
 #include <atomic>
 #include <cstring>
 
+#include <linux/bpf.h>
+
 namespace sentry_prof::sampling {
 namespace {
 
@@ -16,7 +18,7 @@ uint64_t round_up_to_word(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
 void OuterStackRing::look(uint64_t consumer, uint64_t producer) {
   blocks_.clear();
-  consumer_ = consumer;
+  consumer_ = looked_at_ = consumer;
   if (producer < consumer || producer - consumer > data_.size()) return;
   while (producer - consumer >= kLengthField_bytes) {
     uint32_t length = 0;
@@ -33,7 +35,7 @@ void OuterStackRing::look(uint64_t consumer, uint64_t producer) {
         read(consumer + kLengthField_bytes, std::as_writable_bytes(std::span(&block.header, 1)))) {
       blocks_.push_back(block);
     }
-    consumer = end;
+    consumer = looked_at_ = end;
   }
 }
 
@@ -46,17 +48,28 @@ bool OuterStackRing::read(uint64_t position, std::span<std::byte> out) const {
   return true;
 }
 
-std::span<const StackPiece> OuterStackRing::pieces_of(uint32_t tid, uint64_t stack_pointer,
-                                                      uint64_t time_ns) {
+// All blocks of a sample have one time. A hot leaf has the same stack pointer and pc in one sample
+// after the other.
+std::span<const StackPiece> OuterStackRing::pieces_of(const SampledMoment& sample) {
   pieces_.clear();
-  for (const Block& block : blocks_) {
-    const OuterBlockHeader& header = block.header;
-    const uint64_t apart_ns = std::max(header.time_ns, time_ns) - std::min(header.time_ns, time_ns);
-    const bool is_its =
-        header.tid == tid && header.stack_pointer == stack_pointer && apart_ns <= kOuterClock_ns;
-    if (is_its) add_pieces(block);
+  const auto first =
+      std::ranges::find_if(blocks_, [&](const Block& block) { return is_of(block, sample); });
+  if (first == blocks_.end()) return {};
+  const uint64_t time_ns = first->header.time_ns;
+  for (Block& block : std::span(first, blocks_.end())) {
+    if (block.header.time_ns != time_ns || block.header.tid != sample.tid) continue;
+    block.is_taken = true;
+    add_pieces(block);
   }
   return pieces_;
+}
+
+bool OuterStackRing::is_of(const Block& block, const SampledMoment& sample) const {
+  const OuterBlockHeader& header = block.header;
+  const bool is_near = header.time_ns <= sample.time_ns + kMaxOuterDelay_ns &&
+                       header.time_ns + max_copying_ns_ >= sample.time_ns;
+  return is_near && !block.is_taken && header.tid == sample.tid &&
+         header.stack_pointer == sample.stack_pointer && header.pc == sample.pc;
 }
 
 void OuterStackRing::add_pieces(const Block& block) {
@@ -92,10 +105,10 @@ void OuterStackRing::add_piece(uint64_t address, uint64_t position, size_t size_
 uint64_t OuterStackRing::consumed_before(uint64_t time_ns) const {
   uint64_t position = consumer_;
   for (const Block& block : blocks_) {
-    if (block.header.time_ns >= time_ns) break;
+    if (block.header.time_ns >= time_ns) return position;
     position = block.end;
   }
-  return position;
+  return looked_at_;
 }
 
 }  // namespace sentry_prof::sampling

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sampling/event.h"
-#include "sampling/outer_stack_program.h"
+#include "sampling/outer_block.h"
 
 #include <cstdint>
 #include <span>
@@ -11,21 +11,34 @@
 
 namespace sentry_prof::sampling {
 
-// How far the clock readings of a block and of its sample may lie apart: the kernel takes the one
-// before it prepares the sample, the other before it copies the blocks.
-inline constexpr uint64_t kOuterClock_ns = 5'000'000;
+// A sample, as its record and its blocks tell it.
+struct SampledMoment {
+  uint32_t tid = 0;
+  uint64_t stack_pointer = 0;
+  uint64_t pc = 0;
+  uint64_t time_ns = 0;  // the record's own
+};
+
+// How far a sample's time and that of its blocks lie apart. Linux 6.2 and newer take the former
+// just before the program runs. Two samples of a thread are farther apart: between them the first
+// one's stack is copied into its record, 20 us and more.
+inline constexpr uint64_t kMaxOuterDelay_ns = 20'000;
 
 class OuterStackRing {
  public:
-  // `data` is the ring's, a power of two of bytes, and outlives this.
-  explicit OuterStackRing(Bytes data) : data_(data) {}
+  // `data` is the ring's, a power of two of bytes, and outlives this. `max_copying_ns`: how long
+  // the program may have run before the sample's time was taken (before Linux 6.2), less than lies
+  // between two samples of a thread.
+  OuterStackRing(Bytes data, uint64_t max_copying_ns)
+      : data_(data), max_copying_ns_(max_copying_ns) {}
 
   // Looks at what lies between the two positions, which only grow, up to a block that is still
   // being written.
   void look(uint64_t consumer, uint64_t producer);
-  // What was copied for that sample, by rising address, each as long as it is in one piece. Valid
-  // until the next call, and until the ring is given back.
-  std::span<const StackPiece> pieces_of(uint32_t tid, uint64_t stack_pointer, uint64_t time_ns);
+  // What was copied for that sample and no other, by rising address, each as long as it is in one
+  // piece. Samples of a thread in their order, each once. Valid until the next call, and until the
+  // ring is given back. None if there was no room.
+  std::span<const StackPiece> pieces_of(const SampledMoment& sample);
   // The position up to which blocks may be given back: those in front that are older than this.
   uint64_t consumed_before(uint64_t time_ns) const;
 
@@ -34,14 +47,17 @@ class OuterStackRing {
     OuterBlockHeader header;
     uint64_t position = 0;  // of its bytes
     uint64_t end = 0;       // of its record
+    bool is_taken = false;
   };
-  // Positions count on and on; out may be empty.
   bool read(uint64_t position, std::span<std::byte> out) const;
+  bool is_of(const Block& block, const SampledMoment& sample) const;
   void add_pieces(const Block& block);
   void add_piece(uint64_t address, uint64_t position, size_t size_bytes);
 
   Bytes data_;
+  uint64_t max_copying_ns_;
   uint64_t consumer_ = 0;
+  uint64_t looked_at_ = 0;  // up to there
   std::vector<Block> blocks_;
   std::vector<StackPiece> pieces_;
 };

@@ -1,6 +1,7 @@
 #include "sampling/outer_stacks.h"
 
 #include "os/errors.h"
+#include "os/privileges.h"
 #include "sampling/outer_stack_program.h"
 
 #include <atomic>
@@ -19,8 +20,9 @@
 namespace sentry_prof::sampling {
 namespace {
 
-// Sixteen stacks of the largest size: twice what two threads have between two looks at 997 Hz. What
-// finds no room is read from the process as before.
+// Sixteen stacks of the largest size: what one thread has in 16 ms at 997 Hz, where the rings are
+// looked at every 10 ms (PollPace). Its pages count as our memory, once it is needed. What finds no
+// room is read from the process, as without.
 constexpr uint32_t kRing_bytes = 4u << 20;
 // As many threads with deep stacks as are likely to run at a time; the least used one gives way.
 constexpr uint32_t kMaxThreads = 1024;
@@ -63,8 +65,12 @@ os::Fd load_program(const std::vector<bpf_insn>& code) {
 
 tl::unexpected<Error> refused(const char* what) {
   const int error_number = errno;
-  if (error_number == EPERM || error_number == EACCES) {
+  const bool is_forbidden = error_number == EPERM || error_number == EACCES;
+  if (is_forbidden && !os::has_capability(os::kCapBpf)) {
     return fail(ErrorCode::PermissionDenied, "that takes root, or CAP_BPF and CAP_PERFMON");
+  }
+  if (error_number == EINVAL) {
+    return fail(ErrorCode::Unsupported, "that takes Linux 5.15 or newer, with BTF");
   }
   return os::fail_with_errno(error_number, what);
 }
@@ -80,12 +86,13 @@ std::atomic_ref<uint64_t> position_in(std::byte* page) {
 
 }  // namespace
 
-Result<std::unique_ptr<OuterStacks>> OuterStacks::create() {
+Result<std::unique_ptr<OuterStacks>> OuterStacks::create(uint64_t max_copying_ns) {
   if (!is_in_first_pid_namespace()) {
     return fail(ErrorCode::Unsupported, "not in a container that has process ids of its own");
   }
-  if (::sysconf(_SC_PAGESIZE) != long{kOuterPage_bytes})
+  if (::sysconf(_SC_PAGESIZE) != long{kOuterPage_bytes}) {
     return fail(ErrorCode::Unsupported, "for pages of 4 KiB only");
+  }
   os::Fd threads =
       create_map(BPF_MAP_TYPE_LRU_HASH, sizeof(uint32_t), sizeof(uint64_t), kMaxThreads);
   if (!threads.is_open()) return refused("a BPF map");
@@ -94,7 +101,7 @@ Result<std::unique_ptr<OuterStacks>> OuterStacks::create() {
   os::Fd program = load_program(outer_stack_program(threads.get(), ring.get()));
   if (!program.is_open()) return refused("a BPF program");
   return std::unique_ptr<OuterStacks>(
-      new OuterStacks(std::move(threads), std::move(ring), std::move(program)));
+      new OuterStacks(std::move(threads), std::move(ring), std::move(program), max_copying_ns));
 }
 
 OuterStacks::~OuterStacks() {
@@ -129,7 +136,8 @@ bool OuterStacks::map_ring() {
   producer_page_ = map(kOuterPage_bytes + kRing_bytes, PROT_READ, kOuterPage_bytes);
   is_refused_ = consumer_page_ == nullptr || producer_page_ == nullptr;
   if (is_refused_) return false;
-  ring_ = std::make_unique<OuterStackRing>(Bytes(producer_page_ + kOuterPage_bytes, kRing_bytes));
+  ring_ = std::make_unique<OuterStackRing>(Bytes(producer_page_ + kOuterPage_bytes, kRing_bytes),
+                                           max_copying_ns_);
   return true;
 }
 

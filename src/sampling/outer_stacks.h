@@ -1,6 +1,8 @@
 // What samples have no room for of stacks that are deeper, copied by the kernel at the same moment:
 // a BPF program beside each sampling event. Where the kernel refuses it (no CAP_BPF and
-// CAP_PERFMON, before Linux 5.15, another pid namespace than the first), nothing is there.
+// CAP_PERFMON, before Linux 5.15, no BTF, another pid namespace than the first), nothing is there.
+// A sample of which the kernel takes note while its CPU is in another BPF program is dropped, and
+// nothing tells of it (bpf_prog_active in kernel/events/core.c).
 #pragma once
 
 #include "os/fd.h"
@@ -16,7 +18,8 @@ namespace sentry_prof::sampling {
 
 class OuterStacks {
  public:
-  static Result<std::unique_ptr<OuterStacks>> create();
+  // `max_copying_ns`: OuterStackRing's.
+  static Result<std::unique_ptr<OuterStacks>> create(uint64_t max_copying_ns);
   OuterStacks(const OuterStacks&) = delete;
   OuterStacks& operator=(const OuterStacks&) = delete;
   ~OuterStacks();
@@ -30,20 +33,22 @@ class OuterStacks {
 
   // What the kernel has copied by now can be asked for.
   void look();
-  std::span<const StackPiece> pieces_of(uint32_t tid, uint64_t stack_pointer, uint64_t time_ns) {
-    return ring_ ? ring_->pieces_of(tid, stack_pointer, time_ns) : std::span<const StackPiece>();
+  std::span<const StackPiece> pieces_of(const SampledMoment& sample) {
+    return ring_ ? ring_->pieces_of(sample) : std::span<const StackPiece>();
   }
   // Gives back what belongs to samples that are older than this.
   void release_before(uint64_t time_ns);
 
  private:
-  OuterStacks(os::Fd threads, os::Fd ring_map, os::Fd program)
+  OuterStacks(os::Fd threads, os::Fd ring_map, os::Fd program, uint64_t max_copying_ns)
       : threads_(std::move(threads)),
         ring_map_(std::move(ring_map)),
-        program_(std::move(program)) {}
+        program_(std::move(program)),
+        max_copying_ns_(max_copying_ns) {}
   bool map_ring();
 
   os::Fd threads_, ring_map_, program_;
+  uint64_t max_copying_ns_;
   std::byte* consumer_page_ = nullptr;
   std::byte* producer_page_ = nullptr;  // and behind it the bytes
   bool is_refused_ = false;             // to map it

@@ -1,6 +1,7 @@
 #include "sampling/perf_attachment.h"
 
 #include "base/counted.h"
+#include "base/time_units.h"
 #include "os/file.h"
 #include "os/limits.h"
 #include "os/process.h"
@@ -62,6 +63,12 @@ Error gone_error(std::span<const pid_t> pids) {
                                             : std::string("all processes have ended")};
 }
 
+// OuterStackRing's: some 100 us, and less than what two samples of a thread mostly lie apart.
+uint64_t max_copying_ns(uint32_t frequency_hz) {
+  constexpr uint64_t kCopying_ns = 500'000;
+  return std::min(kCopying_ns, kNsPerSecond / 2 / frequency_hz);
+}
+
 uint32_t usable_stack_bytes(uint32_t asked) {
   if (asked == 0) return kMaxStack_bytes;
   return std::clamp(asked, 8u, kMaxStack_bytes) & ~7u;  // the kernel wants a multiple of eight
@@ -99,14 +106,24 @@ Result<void> PerfAttachment::open_rings_for(std::span<const TargetThread> thread
   return {};
 }
 
-// Who asks for less of the stack wants less to be copied.
 void PerfAttachment::open_outer_stacks() {
-  if (!options_.copies_outer_stacks || choices_.stack_bytes != kMaxStack_bytes) return;
-  auto outer_stacks = OuterStacks::create();
-  if (outer_stacks) {
+  if (!options_.wants_outer_stacks) return;
+  if (choices_.stack_bytes != kMaxStack_bytes) {
+    setup_.no_outer_stacks = "--stack-bytes asks for less than a sample holds";
+    return;
+  }
+  auto outer_stacks = OuterStacks::create(max_copying_ns(choices_.frequency_hz));
+  if (!outer_stacks) {
+    setup_.no_outer_stacks = outer_stacks.error().message;
+    return;
+  }
+  perf_event_attr attr = sampling_attr(choices_);
+  attr.disabled = 1;
+  const os::Fd own_event = open_event(attr, 0, -1);
+  if (own_event.is_open() && (*outer_stacks)->attach(own_event.get())) {
     outer_stacks_ = std::move(*outer_stacks);
   } else {
-    setup_.no_outer_stacks = outer_stacks.error().message;
+    setup_.no_outer_stacks = "the kernel runs none beside these events";
   }
 }
 

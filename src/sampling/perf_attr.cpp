@@ -35,6 +35,16 @@ perf_event_attr thread_attr(const EventChoices& choices) {
   return attr;
 }
 
+// `number`: one of PERF_REG_*, which the mask has.
+std::optional<uint64_t> register_of(const UserRegisters& registers, unsigned number) {
+  const uint64_t below = user_register_mask() & ((uint64_t{1} << number) - 1);
+  const size_t offset = static_cast<size_t>(std::popcount(below)) * sizeof(uint64_t);
+  uint64_t value = 0;
+  if (!registers.is_present || registers.words.size() < offset + sizeof(value)) return std::nullopt;
+  std::memcpy(&value, registers.words.data() + offset, sizeof(value));
+  return value;
+}
+
 }  // namespace
 
 uint64_t user_register_mask() {
@@ -50,18 +60,16 @@ uint64_t user_register_mask() {
 #endif
 }
 
-std::optional<uint64_t> stack_pointer_of(const UserRegisters& registers) {
+std::optional<PlaceOfThread> place_of(const UserRegisters& registers) {
 #if defined(__x86_64__)
-  constexpr unsigned kNumber = PERF_REG_X86_SP;
-#else
-  constexpr unsigned kNumber = PERF_REG_ARM64_SP;
+  constexpr unsigned kStackPointer = PERF_REG_X86_SP, kPc = PERF_REG_X86_IP;
+#elif defined(__aarch64__)
+  constexpr unsigned kStackPointer = PERF_REG_ARM64_SP, kPc = PERF_REG_ARM64_PC;
 #endif
-  const uint64_t below = user_register_mask() & ((uint64_t{1} << kNumber) - 1);
-  const size_t offset = static_cast<size_t>(std::popcount(below)) * sizeof(uint64_t);
-  uint64_t value = 0;
-  if (!registers.is_present || registers.words.size() < offset + sizeof(value)) return std::nullopt;
-  std::memcpy(&value, registers.words.data() + offset, sizeof(value));
-  return value;
+  const auto stack_pointer = register_of(registers, kStackPointer);
+  const auto pc = register_of(registers, kPc);
+  if (!stack_pointer || !pc) return std::nullopt;
+  return PlaceOfThread{*stack_pointer, *pc};
 }
 
 uint64_t common_sample_type() {

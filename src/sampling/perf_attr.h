@@ -13,8 +13,12 @@ namespace sentry_prof::sampling {
 // The registers that an unwinder needs, as a sample_regs_user mask of the machine this is built
 // for.
 uint64_t user_register_mask();
+struct PlaceOfThread {
+  uint64_t stack_pointer = 0;
+  uint64_t pc = 0;
+};
 // Of a sample with these registers; none if it has none.
-std::optional<uint64_t> stack_pointer_of(const UserRegisters& registers);
+std::optional<PlaceOfThread> place_of(const UserRegisters& registers);
 // What both events put into their records.
 uint64_t common_sample_type();
 

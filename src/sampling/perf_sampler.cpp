@@ -18,6 +18,8 @@ namespace {
 
 // Space is given back to the kernel in steps of this during a drain, not only at its end.
 constexpr uint64_t kRelease_bytes = 256 * 1024;
+// What was copied beside a sample may have a time before the sample's (max_copying_ns()).
+constexpr uint64_t kOuterSlack_ns = 1'000'000;
 
 // The process that an event belongs to, nothing for those of a ring.
 std::optional<uint32_t> pid_of(const Event& event) {
@@ -112,7 +114,7 @@ void PerfSampler::drain(EventSink& sink, bool is_final) {
     rings[i].store_tail(readers_[i].tail());
   }
   if (outer_stacks != nullptr) {
-    outer_stacks->release_before(limit_ns - std::min(limit_ns, kOuterClock_ns));
+    outer_stacks->release_before(limit_ns - std::min(limit_ns, kOuterSlack_ns));
   }
   sink_ = nullptr;
 }
@@ -122,9 +124,9 @@ std::span<const StackPiece> PerfSampler::outer_stack_of(const SampleEvent& sampl
                                                         uint64_t time_ns) {
   OuterStacks* const outer_stacks = attachment_.outer_stacks();
   if (outer_stacks == nullptr) return {};
-  const auto stack_pointer = stack_pointer_of(sample.registers);
-  if (!stack_pointer) return {};
-  return outer_stacks->pieces_of(sample.tid, *stack_pointer, time_ns);
+  const auto place = place_of(sample.registers);
+  if (!place) return {};
+  return outer_stacks->pieces_of({sample.tid, place->stack_pointer, place->pc, time_ns});
 }
 
 void PerfSampler::follow_outer_stack(uint32_t tid, uint64_t stack_end) {
@@ -136,6 +138,7 @@ void PerfSampler::follow_outer_stack(uint32_t tid, uint64_t stack_end) {
 void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
   last_time_ns_ = time_ns;
   DecodedRecord decoded = decode_record(layout_, record);
+  const uint64_t own_time_ns = decoded.event.time_ns;
   decoded.event.time_ns = time_ns;
   if (const auto* exited = std::get_if<ExitEvent>(&decoded.event.body)) {
     duplicates_.forget_thread(exited->tid);
@@ -143,13 +146,14 @@ void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
     duplicates_.note_birth(born->tid);
   }
   const RecordFate fate = fate_of(decoded);
-  if (auto* sample = std::get_if<SampleEvent>(&decoded.event.body)) {
-    sample->outer_stack = outer_stack_of(*sample, time_ns);
-    if (tap_ != nullptr) tap_->on_outer_stack(sample->outer_stack);
+  std::span<const StackPiece> outer_stack;
+  auto* const sample = std::get_if<SampleEvent>(&decoded.event.body);
+  if (sample != nullptr && fate == RecordFate::HandedOn) {
+    outer_stack = sample->outer_stack = outer_stack_of(*sample, own_time_ns);
   }
   counter_.count(read_record_header(record), decoded);
   counter_.count_fate(decoded, fate);
-  if (tap_ != nullptr) tap_->on_record(time_ns, fate, record);
+  if (tap_ != nullptr) tap_->on_record(time_ns, fate, record, outer_stack);
   if (fate == RecordFate::HandedOn) sink_->on_event(decoded.event);
 }
 

@@ -14,9 +14,9 @@ class RecordTap {
  public:
   virtual ~RecordTap() = default;
   // `time_ns` is that of the merge: it never decreases. The bytes hold until this returns.
-  virtual void on_record(uint64_t time_ns, RecordFate fate, Bytes record) = 0;
-  // Of the sample whose record comes next; may be empty. The bytes hold until this returns.
-  virtual void on_outer_stack(std::span<const StackPiece> pieces) = 0;
+  // `outer_stack`: SampleEvent's.
+  virtual void on_record(uint64_t time_ns, RecordFate fate, Bytes record,
+                         std::span<const StackPiece> outer_stack) = 0;
 };
 
 // Makes the same events of stored records as the sampler did that they were taken from.

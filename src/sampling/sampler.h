@@ -30,7 +30,7 @@ struct SamplerOptions {
   uint32_t stack_bytes = 0;     // 0: the largest the kernel can give
   bool follow_children = true;  // inherit into new processes (threads always)
   // Has the kernel copy more of stacks that are larger than a record, by a BPF program.
-  bool copies_outer_stacks = true;
+  bool wants_outer_stacks = true;
 };
 
 // What was really set up; for the summary and the messages to the user.
@@ -41,7 +41,7 @@ struct SamplerSetup {
   bool has_switches = false;         // context switches are told (Linux 4.3)
   bool counts_lost_samples = false;  // the kernel does, per event (Linux 6.0)
   bool copies_outer_stacks = false;  // by BPF (Linux 5.15)
-  std::string no_outer_stacks;       // why not; empty: not asked for
+  std::string no_outer_stacks;       // why not; empty if so, or not asked for
   uint32_t stack_bytes = 0;
   uint64_t ring_bytes_per_cpu = 0;
   uint32_t cpus = 0;

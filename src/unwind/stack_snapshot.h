@@ -1,9 +1,10 @@
-// The copied user stack of one sample, and pieces that were read later: all the memory that a walk
-// may read.
+// The copied user stack of one sample, and what else is known of the same stack: all the memory
+// that a walk may read.
 #pragma once
 
 #include "base/address.h"
 #include "base/byte_reader.h"
+#include "base/stack_piece.h"
 
 #include <cstdint>
 #include <cstring>
@@ -14,7 +15,8 @@ namespace sentry_prof::unwind {
 // `bytes` holds the target's memory from `begin` (the stack pointer at the interrupt) upward. The
 // bytes stay where the caller has them, normally in the kernel's ring; nothing is copied. `behind`:
 // what is known of the stack behind them.
-// `live`: what was read later of the stack behind `bytes`, with gaps, upward.
+// `pieces`: what was copied beside it, or read later, of the stack behind `bytes`, with gaps,
+// upward.
 class StackSnapshot {
  public:
   enum class Behind : uint8_t {
@@ -23,23 +25,13 @@ class StackSnapshot {
     More,     // as many as were asked for
   };
 
-  struct Piece {
-    RuntimeAddress begin;
-    Bytes bytes;
-
-    uint64_t end() const { return begin.value + bytes.size(); }
-    bool has(RuntimeAddress address, size_t size) const {
-      return address.value >= begin.value && address.value < end() && end() - address.value >= size;
-    }
-  };
-
   StackSnapshot(RuntimeAddress begin, Bytes bytes, Behind behind = Behind::Unknown,
-                std::span<const Piece> live = {})
-      : begin_(begin.value), bytes_(bytes), live_(live), behind_(behind) {}
+                std::span<const StackPiece> pieces = {})
+      : begin_(begin.value), bytes_(bytes), pieces_(pieces), behind_(behind) {}
 
   RuntimeAddress begin() const { return {begin_}; }
   // Behind the last byte that may be read.
-  uint64_t end() const { return live_.empty() ? begin_ + bytes_.size() : live_.back().end(); }
+  uint64_t end() const { return pieces_.empty() ? begin_ + bytes_.size() : pieces_.back().end(); }
   bool may_go_on() const { return behind_ != Behind::Nothing; }
   bool goes_on() const { return behind_ == Behind::More; }
 
@@ -47,7 +39,7 @@ class StackSnapshot {
   [[nodiscard]] bool read_u64(RuntimeAddress address, uint64_t& value) const {
     const uint64_t offset = address.value - begin_;  // wraps to a huge value below begin_
     if (offset > bytes_.size() || bytes_.size() - offset < sizeof(value)) {
-      return read_live(address, sizeof(value), value);
+      return read_piece(address, sizeof(value), value);
     }
     std::memcpy(&value, bytes_.data() + offset, sizeof(value));
     return true;
@@ -62,7 +54,7 @@ class StackSnapshot {
     const uint64_t offset = address.value - begin_;
     if (size > sizeof(value)) return false;
     if (offset > bytes_.size() || bytes_.size() - offset < size) {
-      return read_live(address, size, value);
+      return read_piece(address, size, value);
     }
     value = 0;
     std::memcpy(&value, bytes_.data() + offset, size);
@@ -79,16 +71,16 @@ class StackSnapshot {
  private:
   // A word on both sides of a seam counts as outside: the stack pointer is a multiple of eight
   // wherever there is a return address.
-  [[gnu::noinline]] bool read_live(RuntimeAddress address, unsigned size, uint64_t& value) const {
-    const Piece* const piece = piece_with(address, size);
+  [[gnu::noinline]] bool read_piece(RuntimeAddress address, unsigned size, uint64_t& value) const {
+    const StackPiece* const piece = piece_with(address, size);
     if (piece == nullptr) return false;
     value = 0;
     std::memcpy(&value, piece->bytes.data() + (address.value - piece->begin.value), size);
     return true;
   }
 
-  const Piece* piece_with(RuntimeAddress address, size_t size) const {
-    for (const Piece& piece : live_) {
+  const StackPiece* piece_with(RuntimeAddress address, size_t size) const {
+    for (const StackPiece& piece : pieces_) {
       if (piece.has(address, size)) return &piece;
     }
     return nullptr;
@@ -96,7 +88,7 @@ class StackSnapshot {
 
   uint64_t begin_;
   Bytes bytes_;
-  std::span<const Piece> live_;
+  std::span<const StackPiece> pieces_;
   Behind behind_;
 };
 

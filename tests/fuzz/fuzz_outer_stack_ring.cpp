@@ -24,16 +24,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint64_t producer = consumer + in.u32() % (kFuzzedRing_bytes + 64);
   const uint32_t tid = in.u32();
   const uint64_t stack_pointer = in.u64();
+  const uint64_t pc = in.u64();
   const uint64_t time_ns = in.u64();
   // Most of a block is what was copied, and does not matter: small inputs stand at its begin.
   const Bytes rest = in.bytes(in.remaining());
   std::vector<std::byte> memory(kFuzzedRing_bytes);
   for (size_t i = 0; i < rest.size() && i < memory.size(); ++i) memory[i] = rest[i];
 
-  OuterStackRing ring{memory};
+  OuterStackRing ring(memory, 100'000);
   ring.look(consumer, producer);
   size_t total_bytes = 0;
-  for (const StackPiece& piece : ring.pieces_of(tid, stack_pointer, time_ns)) {
+  for (const StackPiece& piece : ring.pieces_of({tid, stack_pointer, pc, time_ns})) {
     require_of_ring(piece.bytes.data() >= memory.data() &&
                     piece.bytes.data() + piece.bytes.size() <= memory.data() + memory.size());
     total_bytes += piece.bytes.size();

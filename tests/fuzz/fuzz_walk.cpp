@@ -155,7 +155,7 @@ void check_live(Unwinder& unwinder, const Registers& registers, const ModuleMap&
                 Bytes whole, size_t copied_words) {
   const std::vector<std::byte> copy(whole.begin(), whole.begin() + 8 * copied_words);
   const std::vector<std::byte> rest(whole.begin() + copy.size(), whole.end());
-  const StackSnapshot::Piece piece{{kStackBegin + copy.size()}, rest};
+  const StackPiece piece{{kStackBegin + copy.size()}, rest};
   WalkMemory memory;
   const Walk cut = unwinder.walk(registers, {{kStackBegin}, copy}, modules, &memory);
   const size_t copied_frames = cut.frames_walked();

@@ -42,6 +42,7 @@ SYSTEM = re.compile(
 # Facts of an interface, or the one thing that a pure folder is about.
 SYSTEM_EXCEPTIONS = {
     ("sampling", "linux/perf_event.h"),
+    ("sampling", "linux/bpf.h"),
     ("formats", "linux/perf_event.h"),
 }
 # <chrono> also has the calendar, which pure code may use; a clock it may not.

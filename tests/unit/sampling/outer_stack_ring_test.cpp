@@ -4,7 +4,10 @@
 #include "support/catch2.h"
 
 #include <cstring>
+#include <utility>
 #include <vector>
+
+#include <linux/bpf.h>
 
 using namespace sentry_prof;
 using namespace sentry_prof::sampling;
@@ -16,6 +19,10 @@ constexpr uint64_t kRecord_bytes = 8 + sizeof(OuterBlockHeader) + kOuterBlock_by
 constexpr uint64_t kSampleStackPointer = 0x7000'1238;
 constexpr uint64_t kBlockAddress = 0x7001'1000;
 constexpr uint64_t kSampleTime_ns = 1'000'000'000;
+constexpr uint64_t kPc = 0x5555'0010;
+constexpr uint64_t kCopying_ns = 100'000;
+constexpr SampledMoment kSample{
+    .tid = 7, .stack_pointer = kSampleStackPointer, .pc = kPc, .time_ns = kSampleTime_ns};
 
 // A ring as the kernel writes it.
 class KernelRing {
@@ -47,6 +54,7 @@ OuterBlockHeader header_at(uint64_t address, uint32_t pages_missing = 0) {
   return {.tid = 7,
           .pages_missing = pages_missing,
           .stack_pointer = kSampleStackPointer,
+          .pc = kPc,
           .time_ns = kSampleTime_ns,
           .address = address};
 }
@@ -63,9 +71,9 @@ TEST_CASE("the blocks of a sample are its thread's, with its stack pointer, of i
   KernelRing kernel;
   kernel.add(header_at(kBlockAddress), 1);
   kernel.add(header_at(kBlockAddress + kOuterBlock_bytes), 5);
-  OuterStackRing ring{kernel.data};
+  OuterStackRing ring(kernel.data, kCopying_ns);
   ring.look(0, kernel.producer);
-  const auto pieces = ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns + 30'000);
+  const auto pieces = ring.pieces_of(kSample);
   REQUIRE(pieces.size() == 2);  // between them in the ring lies a header
   CHECK(pieces[0].begin.value == kBlockAddress);
   CHECK(pieces[0].bytes.size() == kOuterBlock_bytes);
@@ -73,19 +81,61 @@ TEST_CASE("the blocks of a sample are its thread's, with its stack pointer, of i
   CHECK(pieces[1].begin.value == kBlockAddress + kOuterBlock_bytes);
   CHECK(pieces[1].bytes.front() == std::byte{5});
 
-  CHECK(ring.pieces_of(8, kSampleStackPointer, kSampleTime_ns).empty());
-  CHECK(ring.pieces_of(7, kSampleStackPointer + 8, kSampleTime_ns).empty());
-  CHECK(ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns + kOuterClock_ns + 1).empty());
-  CHECK(ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns - kOuterClock_ns - 1).empty());
+  CHECK(ring.pieces_of(kSample).empty());  // once
+}
+
+TEST_CASE("blocks are of no sample of another thread, place or time") {
+  KernelRing kernel;
+  kernel.add(header_at(kBlockAddress), 1);
+  OuterStackRing ring(kernel.data, kCopying_ns);
+  const auto is_of = [&](const SampledMoment& sample) {
+    ring.look(0, kernel.producer);
+    return !ring.pieces_of(sample).empty();
+  };
+  CHECK(is_of(kSample));
+  SampledMoment other = kSample;
+  other.tid = 8;
+  CHECK_FALSE(is_of(other));
+  other = kSample;
+  other.stack_pointer += 8;
+  CHECK_FALSE(is_of(other));
+  other = kSample;
+  other.pc += 1;
+  CHECK_FALSE(is_of(other));
+  // Its time was taken before the program ran, or when it was done (Linux 6.1).
+  for (const auto& [apart_ns, expected] : std::initializer_list<std::pair<int64_t, bool>>{
+           {-20'000, true}, {-20'001, false}, {100'000, true}, {100'001, false}}) {
+    other = kSample;
+    other.time_ns = kSampleTime_ns + static_cast<uint64_t>(apart_ns);
+    CHECK(is_of(other) == expected);
+  }
+}
+
+TEST_CASE("of two samples in one place each has its own blocks, or none") {
+  KernelRing kernel;
+  OuterBlockHeader header = header_at(kBlockAddress);
+  kernel.add(header, 1);
+  header.time_ns += 1'000'000;
+  kernel.add(header, 11);
+  OuterStackRing ring(kernel.data, kCopying_ns);
+  ring.look(0, kernel.producer);
+  SampledMoment sample = kSample;
+  for (const auto& [after_ns, first_page] : std::initializer_list<std::pair<uint64_t, int>>{
+           {0, 1}, {500'000, 0}, {1'000'000, 11}, {2'000'000, 0}}) {
+    sample.time_ns = kSampleTime_ns + after_ns;
+    const auto pieces = ring.pieces_of(sample);
+    REQUIRE(pieces.size() == (first_page != 0 ? 1 : 0));
+    if (first_page != 0) CHECK(pieces[0].bytes.front() == static_cast<std::byte>(first_page));
+  }
 }
 
 TEST_CASE("pages that were not there are in no piece") {
   KernelRing kernel;
   kernel.add(header_at(kBlockAddress, 0b0010), 0);
   kernel.add(header_at(kBlockAddress + kOuterBlock_bytes, 0b1111), 4);
-  OuterStackRing ring{kernel.data};
+  OuterStackRing ring(kernel.data, kCopying_ns);
   ring.look(0, kernel.producer);
-  const auto pieces = ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns);
+  const auto pieces = ring.pieces_of(kSample);
   REQUIRE(pieces.size() == 2);
   CHECK(pieces[0].bytes.size() == kOuterPage_bytes);
   CHECK(pieces[1].begin.value == kBlockAddress + 2 * kOuterPage_bytes);
@@ -98,9 +148,9 @@ TEST_CASE("a block that goes on at the ring's begin is two pieces, and no byte i
   kernel.producer = 10 * kOuterRing_bytes - kRecord_bytes / 2;
   const uint64_t consumer = kernel.producer;
   kernel.add(header_at(kBlockAddress), 1);
-  OuterStackRing ring{kernel.data};
+  OuterStackRing ring(kernel.data, kCopying_ns);
   ring.look(consumer, kernel.producer);
-  const auto pieces = ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns);
+  const auto pieces = ring.pieces_of(kSample);
   REQUIRE(pieces.size() == 2);
   CHECK(pieces[0].begin.value + pieces[0].bytes.size() == pieces[1].begin.value);
   CHECK(total_size_of(pieces) == kOuterBlock_bytes);
@@ -114,7 +164,7 @@ TEST_CASE("what is given back is what is older, from the front on") {
     header.time_ns = time_ns;
     kernel.add(header, 1);
   }
-  OuterStackRing ring{kernel.data};
+  OuterStackRing ring(kernel.data, kCopying_ns);
   ring.look(0, kernel.producer);
   CHECK(ring.consumed_before(kSampleTime_ns) == 0);
   CHECK(ring.consumed_before(kSampleTime_ns + 1) == kRecord_bytes);
@@ -128,23 +178,25 @@ TEST_CASE("a block that is being written ends the look, one that was given up is
   kernel.add(header_at(kBlockAddress), 1);
   kernel.add(header_at(kBlockAddress + kOuterBlock_bytes), 1, BPF_RINGBUF_BUSY_BIT);
   kernel.add(header_at(kBlockAddress + 2 * kOuterBlock_bytes), 1);
-  OuterStackRing ring{kernel.data};
+  OuterStackRing ring(kernel.data, kCopying_ns);
   ring.look(0, kernel.producer);
-  CHECK(total_size_of(ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns)) == kOuterBlock_bytes);
+  CHECK(total_size_of(ring.pieces_of(kSample)) == kOuterBlock_bytes);
   CHECK(ring.consumed_before(UINT64_MAX) == 2 * kRecord_bytes);
+  ring.look(0, kRecord_bytes);
+  CHECK(ring.consumed_before(0) == kRecord_bytes);  // nothing but what was given up
 }
 
 TEST_CASE("a damaged ring gives nothing, and comes to an end") {
   KernelRing kernel;
   kernel.add(header_at(kBlockAddress), 1);
-  OuterStackRing ring{kernel.data};
+  OuterStackRing ring(kernel.data, kCopying_ns);
   for (const auto& [consumer, producer] : std::initializer_list<std::pair<uint64_t, uint64_t>>{
            {kRecord_bytes, 0}, {0, kOuterRing_bytes + 8}, {0, kRecord_bytes - 8}, {0, 4}}) {
     ring.look(consumer, producer);
-    CHECK(ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns).empty());
+    CHECK(ring.pieces_of(kSample).empty());
     CHECK(ring.consumed_before(UINT64_MAX) == consumer);
   }
   kernel.put_u32(0, 0x3fff'fff8);  // longer than the ring
   ring.look(0, kernel.producer);
-  CHECK(ring.pieces_of(7, kSampleStackPointer, kSampleTime_ns).empty());
+  CHECK(ring.pieces_of(kSample).empty());
 }

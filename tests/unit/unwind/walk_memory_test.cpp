@@ -176,8 +176,8 @@ struct CutWorld : RememberingWorld {
   // The outer part, one frame, is read from a process whose stack has `live` words.
   Walk walk_live(const std::vector<uint64_t>& live) {
     const Bytes copied = std::as_bytes(std::span(cut));
-    const StackSnapshot::Piece now{{0x7000 + copied.size()},
-                                   std::as_bytes(std::span(live)).subspan(copied.size())};
+    const StackPiece now{{0x7000 + copied.size()},
+                         std::as_bytes(std::span(live)).subspan(copied.size())};
     return unwinder.walk_live(registers_at(at(0x1020), 0x7000, 0),
                               {{0x7000}, copied, StackSnapshot::Behind::More, std::span(&now, 1)},
                               modules, memory, walk_copy().frames_walked());

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kThreadsMap = 3, kRingMap = 4;
 constexpr uint64_t kTid = 0x1234'0000'0777;  // the process's id above the thread's
-constexpr uint64_t kPc = 0x5555'0010;
+constexpr uint64_t kUserPc = 0x5555'0010;
 constexpr uint64_t kNow_ns = 77;
 
 // What the kernel does for the program, and what it has of the machine.
@@ -167,10 +167,10 @@ class Kernel {
   uint64_t user_registers() {
 #if defined(__x86_64__)
     user_registers_.rsp = stack_pointer;
-    user_registers_.rip = kPc;
+    user_registers_.rip = kUserPc;
 #else
     user_registers_.sp = stack_pointer;
-    user_registers_.pc = kPc;
+    user_registers_.pc = kUserPc;
 #endif
     return address_of(&user_registers_);
   }
@@ -251,7 +251,7 @@ TEST_CASE("of a stack that is too deep both ends are copied") {
   const OuterBlockHeader& block = kernel.blocks.front();
   CHECK(block.tid == static_cast<uint32_t>(kTid));
   CHECK(block.stack_pointer == kernel.stack_pointer);
-  CHECK(block.pc == kPc);
+  CHECK(block.pc == kUserPc);
   CHECK(block.time_ns == kNow_ns);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include <linux/bpf.h>
 
@@ -17,7 +18,8 @@ uint64_t round_up_to_word(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 }  // namespace
 
 void OuterStackRing::look(uint64_t consumer, uint64_t producer) {
-  blocks_.clear();
+  const std::vector<Block> before = std::exchange(blocks_, {});
+  auto last = before.begin();
   consumer_ = looked_at_ = consumer;
   if (producer < consumer || producer - consumer > data_.size()) return;
   while (producer - consumer >= kLengthField_bytes) {
@@ -33,6 +35,8 @@ void OuterStackRing::look(uint64_t consumer, uint64_t producer) {
                           size_bytes == sizeof(OuterBlockHeader) + kOuterBlock_bytes;
     if (is_block &&
         read(consumer + kLengthField_bytes, std::as_writable_bytes(std::span(&block.header, 1)))) {
+      last = std::find_if(last, before.end(), [&](const Block& known) { return known.end >= end; });
+      block.is_taken = last != before.end() && last->end == end && last->is_taken;
       blocks_.push_back(block);
     }
     consumer = looked_at_ = end;

@@ -33,7 +33,7 @@ class OuterStackRing {
       : data_(data), max_copying_ns_(max_copying_ns) {}
 
   // Looks at what lies between the two positions, which only grow, up to a block that is still
-  // being written.
+  // being written. What was given out before stays so.
   void look(uint64_t consumer, uint64_t producer);
   // What was copied for that sample and no other, by rising address, each as long as it is in one
   // piece. Samples of a thread in their order, each once. Valid until the next call, and until the

@@ -82,13 +82,18 @@ TEST_CASE("the blocks of a sample are its thread's, with its stack pointer, of i
   CHECK(pieces[1].bytes.front() == std::byte{5});
 
   CHECK(ring.pieces_of(kSample).empty());  // once
+  kernel.add(header_at(kBlockAddress + 2 * kOuterBlock_bytes), 9);
+  ring.look(kRecord_bytes, kernel.producer);
+  const auto new_pieces = ring.pieces_of(kSample);
+  REQUIRE(new_pieces.size() == 1);
+  CHECK(new_pieces[0].bytes.front() == std::byte{9});
 }
 
 TEST_CASE("blocks are of no sample of another thread, place or time") {
   KernelRing kernel;
   kernel.add(header_at(kBlockAddress), 1);
-  OuterStackRing ring(kernel.data, kCopying_ns);
   const auto is_of = [&](const SampledMoment& sample) {
+    OuterStackRing ring(kernel.data, kCopying_ns);
     ring.look(0, kernel.producer);
     return !ring.pieces_of(sample).empty();
   };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -16,38 +17,42 @@ using FollowOuterStack = std::function<void(uint32_t tid, uint64_t stack_end)>;
 // their next whole stack on, before they are cut.
 class DeepThreads {
  public:
-  // `follow` may be empty.
-  explicit DeepThreads(FollowOuterStack follow) : follow_(std::move(follow)) {}
+  // `follow` may be empty. `now_ns`: CLOCK_MONOTONIC.
+  DeepThreads(FollowOuterStack follow, std::function<uint64_t()> now_ns)
+      : follow_(std::move(follow)), now_ns_(std::move(now_ns)) {}
 
-  // `stack_end`: as FollowOuterStack has it. Told each time: it may be another one, and of many
-  // threads the kernel forgets some. Whether the thread was followed before.
-  bool on_cut(uint32_t pid, uint32_t tid, uint64_t stack_end) {
+  // Of a thread's stack at a time. `stack_end`: as FollowOuterStack has it. Told each time: it may
+  // be another one, and of many threads the kernel forgets some. Returns whether the thread was
+  // followed when the sample was taken.
+  bool on_cut(uint32_t pid, uint32_t tid, uint64_t time_ns, uint64_t stack_end) {
     if (!follow_) return false;
     make_room();
     deep_pids_.insert(pid);
-    const bool is_new = followed_.insert(tid).second;
+    const auto since = followed_since_ns_.try_emplace(tid, now_ns_()).first->second;
     follow_(tid, stack_end);
-    return !is_new;
+    return since < time_ns;
   }
   void on_whole(uint32_t pid, uint32_t tid, uint64_t stack_end) {
-    if (!deep_pids_.contains(pid)) return;
+    if (!deep_pids_.contains(pid) || followed_since_ns_.contains(tid)) return;
     make_room();
-    if (followed_.insert(tid).second) follow_(tid, stack_end);
+    followed_since_ns_.emplace(tid, now_ns_());
+    follow_(tid, stack_end);
   }
-  void forget_thread(uint32_t tid) { followed_.erase(tid); }
+  void forget_thread(uint32_t tid) { followed_since_ns_.erase(tid); }
   void forget_process(uint32_t pid) { deep_pids_.erase(pid); }
 
  private:
   static constexpr size_t kMaxThreads = 4096;  // whose ends no record told
 
   void make_room() {
-    if (followed_.size() < kMaxThreads && deep_pids_.size() < kMaxThreads) return;
-    followed_.clear();
+    if (followed_since_ns_.size() < kMaxThreads && deep_pids_.size() < kMaxThreads) return;
+    followed_since_ns_.clear();
     deep_pids_.clear();
   }
 
   FollowOuterStack follow_;
-  std::unordered_set<uint32_t> followed_;
+  std::function<uint64_t()> now_ns_;
+  std::unordered_map<uint32_t, uint64_t> followed_since_ns_;
   std::unordered_set<uint32_t> deep_pids_;
 };
 

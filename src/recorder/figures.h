@@ -48,7 +48,7 @@ struct SampleFigures {
   uint64_t samples_with_live_frames = 0;
   uint64_t live_frames = 0;
   // Whose walk came to its root in what the kernel copied beside the record
-  // (SampleEvent::outer_stack); and cut ones of which it should have, and had no room.
+  // (SampleEvent::outer_stack); and cut ones of followed threads without any.
   uint64_t samples_with_outer_stacks = 0;
   uint64_t outer_stacks_missed = 0;
   // The same for those that were taken from the thread's last whole walk (Unwinder::join()), or

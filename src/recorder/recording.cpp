@@ -31,11 +31,16 @@ void copy_words(Bytes bytes, std::vector<uint64_t>& words) {
   if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(uint64_t));
 }
 
+// 0 if it is not known: of a leaf that nothing called there is no step.
+uint64_t outermost_sp_of(const unwind::WalkMemory& memory) {
+  return memory.steps().empty() ? 0 : memory.steps().front().state.sp;
+}
+
 // Little above its outermost frame, as far as that is known; else 0. Whole pages are copied anyway.
 uint64_t stack_end_of(const unwind::WalkMemory& memory) {
   constexpr uint64_t kOutermostFrame_bytes = 512;  // of _start, of clone: a few words
-  const auto& steps = memory.steps();
-  return steps.empty() ? 0 : steps.front().state.sp + kOutermostFrame_bytes;
+  const uint64_t sp = outermost_sp_of(memory);
+  return sp == 0 ? 0 : sp + kOutermostFrame_bytes;
 }
 
 RuntimeAddress stack_pointer(const unwind::Registers& registers) {
@@ -61,7 +66,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       unwinder_(native_arch(), unwind::kDefaultRuleCache_bytes,
                 options_.read_memory ? &code_in_memory_ : nullptr),
       completion_(unwinder_, options_.read_memory),
-      deep_threads_(options_.follow_outer_stack),
+      deep_threads_(options_.follow_outer_stack, [this] { return now_ns(); }),
       left_stacks_(unwinder_, options_.read_memory),
       builder_(begin_ns),
       regions_(options_.find_jit_map),
@@ -213,14 +218,15 @@ Recording::SampleWalk Recording::walk_copied(const SampledStack& sampled) {
     result = {unwinder_.walk_again(registers, stack, modules, &memory)};
   }
   if (result.walk.end == unwind::WalkEnd::StackTruncated) {
-    const bool is_followed = deep_threads_.on_cut(sample.pid, sample.tid, stack_end_of(memory));
+    const bool is_followed =
+        deep_threads_.on_cut(sample.pid, sample.tid, time_ns, stack_end_of(memory));
     if (is_followed && sample.outer_stack.empty()) ++figures_.outer_stacks_missed;
     // What completes it knows of one copy only.
     if (!sample.outer_stack.empty()) result = {unwinder_.walk(registers, record, modules, &memory)};
   } else if (result.walk.is_complete() && result.walk.is_followed) {
     memory.set_seen(time_ns);
     deep_threads_.on_whole(sample.pid, sample.tid, stack_end_of(memory));
-    result.was_cut = !sample.outer_stack.empty() && memory.steps().front().state.sp >= record.end();
+    result.was_cut = !sample.outer_stack.empty() && outermost_sp_of(memory) >= record.end();
     if (result.was_cut) ++figures_.samples_with_outer_stacks;
   }
   return result;

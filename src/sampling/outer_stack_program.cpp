@@ -74,7 +74,7 @@ class OuterStackProgram {
     code_.store(Frame, kTime, R0);
   }
 
-  // R9: as far as copies may go, where it is not known, or of another stack.
+  // R9: where it is not known, or of another stack, as far as copies may go, or farther.
   void find_end() {
     code_.store(Frame, kEndIsKnown, R9);
     code_.move(R1, R8);
@@ -100,6 +100,11 @@ class OuterStackProgram {
       found.push_back(code_.jump_if_not_zero(R0));
     }
     for (const BpfAssembler::Jump jump : found) code_.lands(jump);
+    code_.load(R1, Frame, kEndIsKnown);
+    const auto is_known = code_.jump_if_not_zero(R1);
+    code_.move(R9, R8);
+    code_.add(R9, static_cast<int32_t>(kMaxOuterBlocks * kOuterBlock_bytes));
+    code_.lands(is_known);
     code_.subtract(R9, R8);
     code_.add(R9, static_cast<int32_t>(kOuterBlock_bytes - 1));
     code_.bit_and(R9, kBlockMask);
@@ -150,10 +155,7 @@ class OuterStackProgram {
     code_.move(R7, 0);
     for (size_t page = 0; page < kOuterBlock_pages; ++page) copy_page(page);
     code_.store_u32(R6, offsetof(OuterBlockHeader, pages_missing), R7);
-    code_.move(R1, R6);
-    code_.move(R2, BPF_RB_NO_WAKEUP);
-    code_.call(BPF_FUNC_ringbuf_submit);
-    end_behind_empty_block();
+    submit_block();
   }
 
   void copy_field(int16_t from, size_t to) {
@@ -175,13 +177,19 @@ class OuterStackProgram {
     code_.bit_or(R7, R0);
   }
 
-  // Where the end is not known, none of its pages says that it was passed.
-  void end_behind_empty_block() {
-    code_.load(R1, Frame, kEndIsKnown);
-    const auto is_known = code_.jump_if_not_zero(R1);
+  // If a page of it is there. Where the end is not known, none says that it was passed.
+  void submit_block() {
+    code_.move(R1, R6);
+    code_.move(R2, BPF_RB_NO_WAKEUP);
     code_.add(R7, -kAllPages);
-    to_end_.push_back(code_.jump_if_zero(R7));
-    code_.lands(is_known);
+    const auto is_empty = code_.jump_if_zero(R7);
+    code_.call(BPF_FUNC_ringbuf_submit);
+    const auto is_submitted = code_.jump();
+    code_.lands(is_empty);
+    code_.call(BPF_FUNC_ringbuf_discard);
+    code_.load(R1, Frame, kEndIsKnown);
+    to_end_.push_back(code_.jump_if_zero(R1));
+    code_.lands(is_submitted);
   }
 
   BpfAssembler code_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <linux/bpf.h>
@@ -53,25 +54,26 @@ bool OuterStackRing::read(uint64_t position, std::span<std::byte> out) const {
 }
 
 // All blocks of a sample have one time. A hot leaf has the same stack pointer and pc in one sample
-// after the other.
+// after the other: the sample's are the last ones that can be.
 std::span<const StackPiece> OuterStackRing::pieces_of(const SampledMoment& sample) {
   pieces_.clear();
-  const auto first =
-      std::ranges::find_if(blocks_, [&](const Block& block) { return is_of(block, sample); });
-  if (first == blocks_.end()) return {};
-  const uint64_t time_ns = first->header.time_ns;
-  for (Block& block : std::span(first, blocks_.end())) {
-    if (block.header.time_ns != time_ns || block.header.tid != sample.tid) continue;
+  std::optional<uint64_t> time_ns;
+  for (const Block& block : blocks_) {
+    if (is_of(block, sample)) time_ns = std::max(time_ns.value_or(0), block.header.time_ns);
+  }
+  if (!time_ns) return {};
+  for (Block& block : blocks_) {
+    if (block.header.tid != sample.tid || block.header.time_ns > *time_ns) continue;
+    if (block.header.time_ns == *time_ns && !block.is_taken) add_pieces(block);
     block.is_taken = true;
-    add_pieces(block);
   }
   return pieces_;
 }
 
-bool OuterStackRing::is_of(const Block& block, const SampledMoment& sample) const {
+bool OuterStackRing::is_of(const Block& block, const SampledMoment& sample) {
   const OuterBlockHeader& header = block.header;
   const bool is_near = header.time_ns <= sample.time_ns + kMaxOuterDelay_ns &&
-                       header.time_ns + max_copying_ns_ >= sample.time_ns;
+                       header.time_ns + kMaxCopying_ns >= sample.time_ns;
   return is_near && !block.is_taken && header.tid == sample.tid &&
          header.stack_pointer == sample.stack_pointer && header.pc == sample.pc;
 }

@@ -19,25 +19,23 @@ struct SampledMoment {
   uint64_t time_ns = 0;  // the record's own
 };
 
-// How far a sample's time and that of its blocks lie apart. Linux 6.2 and newer take the former
-// just before the program runs. Two samples of a thread are farther apart: between them the first
-// one's stack is copied into its record, 20 us and more.
+// How far the time of its blocks may lie behind a sample's, which Linux 6.3 and newer take just
+// before the program runs, and before it: older ones take it when the program has copied.
 inline constexpr uint64_t kMaxOuterDelay_ns = 20'000;
+inline constexpr uint64_t kMaxCopying_ns = 500'000;
 
 class OuterStackRing {
  public:
-  // `data` is the ring's, a power of two of bytes, and outlives this. `max_copying_ns`: how long
-  // the program may have run before the sample's time was taken (before Linux 6.2), less than lies
-  // between two samples of a thread.
-  OuterStackRing(Bytes data, uint64_t max_copying_ns)
-      : data_(data), max_copying_ns_(max_copying_ns) {}
+  // `data` is the ring's, a power of two of bytes, and outlives this.
+  explicit OuterStackRing(Bytes data) : data_(data) {}
 
   // Looks at what lies between the two positions, which only grow, up to a block that is still
   // being written. What was given out before stays so.
   void look(uint64_t consumer, uint64_t producer);
   // What was copied for that sample and no other, by rising address, each as long as it is in one
-  // piece. Samples of a thread in their order, each once. Valid until the next call, and until the
-  // ring is given back. None if there was no room.
+  // piece. To be asked for each sample of a thread, in their order, also for one that is dropped:
+  // what is older is nobody's then. Valid until the next call, and until the ring is given back.
+  // None if there was no room.
   std::span<const StackPiece> pieces_of(const SampledMoment& sample);
   // The position up to which blocks may be given back: those in front that are older than this.
   uint64_t consumed_before(uint64_t time_ns) const;
@@ -50,12 +48,11 @@ class OuterStackRing {
     bool is_taken = false;
   };
   bool read(uint64_t position, std::span<std::byte> out) const;
-  bool is_of(const Block& block, const SampledMoment& sample) const;
+  static bool is_of(const Block& block, const SampledMoment& sample);
   void add_pieces(const Block& block);
   void add_piece(uint64_t address, uint64_t position, size_t size_bytes);
 
   Bytes data_;
-  uint64_t max_copying_ns_;
   uint64_t consumer_ = 0;
   uint64_t looked_at_ = 0;  // up to there
   std::vector<Block> blocks_;

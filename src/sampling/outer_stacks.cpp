@@ -20,7 +20,7 @@
 namespace sentry_prof::sampling {
 namespace {
 
-// Sixteen stacks of the largest size: what one thread has in 16 ms at 997 Hz, where the rings are
+// Fifteen stacks of the largest size: what one thread has in 15 ms at 997 Hz, where the rings are
 // looked at every 10 ms (PollPace). Its pages count as our memory, once it is needed. What finds no
 // room is read from the process, as without.
 constexpr uint32_t kRing_bytes = 4u << 20;
@@ -66,7 +66,9 @@ os::Fd load_program(const std::vector<bpf_insn>& code) {
 tl::unexpected<Error> refused(const char* what) {
   const int error_number = errno;
   const bool is_forbidden = error_number == EPERM || error_number == EACCES;
-  if (is_forbidden && !os::has_capability(os::kCapBpf)) {
+  const bool has_rights = os::has_capability(os::kCapSysAdmin) ||
+                          (os::has_capability(os::kCapBpf) && os::has_capability(os::kCapPerfmon));
+  if (is_forbidden && !has_rights) {
     return fail(ErrorCode::PermissionDenied, "that takes root, or CAP_BPF and CAP_PERFMON");
   }
   if (error_number == EINVAL) {
@@ -86,7 +88,7 @@ std::atomic_ref<uint64_t> position_in(std::byte* page) {
 
 }  // namespace
 
-Result<std::unique_ptr<OuterStacks>> OuterStacks::create(uint64_t max_copying_ns) {
+Result<std::unique_ptr<OuterStacks>> OuterStacks::create() {
   if (!is_in_first_pid_namespace()) {
     return fail(ErrorCode::Unsupported, "not in a container that has process ids of its own");
   }
@@ -101,7 +103,7 @@ Result<std::unique_ptr<OuterStacks>> OuterStacks::create(uint64_t max_copying_ns
   os::Fd program = load_program(outer_stack_program(threads.get(), ring.get()));
   if (!program.is_open()) return refused("a BPF program");
   return std::unique_ptr<OuterStacks>(
-      new OuterStacks(std::move(threads), std::move(ring), std::move(program), max_copying_ns));
+      new OuterStacks(std::move(threads), std::move(ring), std::move(program)));
 }
 
 OuterStacks::~OuterStacks() {
@@ -136,8 +138,7 @@ bool OuterStacks::map_ring() {
   producer_page_ = map(kOuterPage_bytes + kRing_bytes, PROT_READ, kOuterPage_bytes);
   is_refused_ = consumer_page_ == nullptr || producer_page_ == nullptr;
   if (is_refused_) return false;
-  ring_ = std::make_unique<OuterStackRing>(Bytes(producer_page_ + kOuterPage_bytes, kRing_bytes),
-                                           max_copying_ns_);
+  ring_ = std::make_unique<OuterStackRing>(Bytes(producer_page_ + kOuterPage_bytes, kRing_bytes));
   return true;
 }
 

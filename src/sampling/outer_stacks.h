@@ -18,8 +18,7 @@ namespace sentry_prof::sampling {
 
 class OuterStacks {
  public:
-  // `max_copying_ns`: OuterStackRing's.
-  static Result<std::unique_ptr<OuterStacks>> create(uint64_t max_copying_ns);
+  static Result<std::unique_ptr<OuterStacks>> create();
   OuterStacks(const OuterStacks&) = delete;
   OuterStacks& operator=(const OuterStacks&) = delete;
   ~OuterStacks();
@@ -40,15 +39,13 @@ class OuterStacks {
   void release_before(uint64_t time_ns);
 
  private:
-  OuterStacks(os::Fd threads, os::Fd ring_map, os::Fd program, uint64_t max_copying_ns)
+  OuterStacks(os::Fd threads, os::Fd ring_map, os::Fd program)
       : threads_(std::move(threads)),
         ring_map_(std::move(ring_map)),
-        program_(std::move(program)),
-        max_copying_ns_(max_copying_ns) {}
+        program_(std::move(program)) {}
   bool map_ring();
 
   os::Fd threads_, ring_map_, program_;
-  uint64_t max_copying_ns_;
   std::byte* consumer_page_ = nullptr;
   std::byte* producer_page_ = nullptr;  // and behind it the bytes
   bool is_refused_ = false;             // to map it

@@ -1,7 +1,6 @@
 #include "sampling/perf_attachment.h"
 
 #include "base/counted.h"
-#include "base/time_units.h"
 #include "os/file.h"
 #include "os/limits.h"
 #include "os/process.h"
@@ -63,12 +62,6 @@ Error gone_error(std::span<const pid_t> pids) {
                                             : std::string("all processes have ended")};
 }
 
-// OuterStackRing's: some 100 us, and less than what two samples of a thread mostly lie apart.
-uint64_t max_copying_ns(uint32_t frequency_hz) {
-  constexpr uint64_t kCopying_ns = 500'000;
-  return std::min(kCopying_ns, kNsPerSecond / 2 / frequency_hz);
-}
-
 uint32_t usable_stack_bytes(uint32_t asked) {
   if (asked == 0) return kMaxStack_bytes;
   return std::clamp(asked, 8u, kMaxStack_bytes) & ~7u;  // the kernel wants a multiple of eight
@@ -112,7 +105,7 @@ void PerfAttachment::open_outer_stacks() {
     setup_.no_outer_stacks = "--stack-bytes asks for less than a sample holds";
     return;
   }
-  auto outer_stacks = OuterStacks::create(max_copying_ns(choices_.frequency_hz));
+  auto outer_stacks = OuterStacks::create();
   if (!outer_stacks) {
     setup_.no_outer_stacks = outer_stacks.error().message;
     return;

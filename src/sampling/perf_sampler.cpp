@@ -18,8 +18,8 @@ namespace {
 
 // Space is given back to the kernel in steps of this during a drain, not only at its end.
 constexpr uint64_t kRelease_bytes = 256 * 1024;
-// What was copied beside a sample may have a time before the sample's (max_copying_ns()).
-constexpr uint64_t kOuterSlack_ns = 1'000'000;
+// What was copied beside a sample may have a time before the sample's (kMaxCopying_ns).
+constexpr uint64_t kOuterSlack_ns = 2 * kMaxCopying_ns;
 
 // The process that an event belongs to, nothing for those of a ring.
 std::optional<uint32_t> pid_of(const Event& event) {
@@ -104,7 +104,8 @@ void PerfSampler::drain(EventSink& sink, bool is_final) {
   for (size_t i = 0; i < readers_.size(); ++i) {
     readers_[i].set_range(rings[i].load_tail(), rings[i].load_head());
   }
-  // After the heads: of each sample before them all blocks are there.
+  // After the heads: of each sample before them all blocks are there, and can be seen, but for
+  // those behind one that a stalled CPU is still writing.
   OuterStacks* const outer_stacks = attachment_.outer_stacks();
   if (outer_stacks != nullptr) outer_stacks->look();
   sink_ = &sink;
@@ -147,8 +148,7 @@ void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
   }
   const RecordFate fate = fate_of(decoded);
   std::span<const StackPiece> outer_stack;
-  auto* const sample = std::get_if<SampleEvent>(&decoded.event.body);
-  if (sample != nullptr && fate == RecordFate::HandedOn) {
+  if (auto* const sample = std::get_if<SampleEvent>(&decoded.event.body)) {
     outer_stack = sample->outer_stack = outer_stack_of(*sample, own_time_ns);
   }
   counter_.count(read_record_header(record), decoded);

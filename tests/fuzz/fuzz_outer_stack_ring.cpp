@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::byte> memory(kFuzzedRing_bytes);
   for (size_t i = 0; i < rest.size() && i < memory.size(); ++i) memory[i] = rest[i];
 
-  OuterStackRing ring(memory, 100'000);
+  OuterStackRing ring(memory);
   ring.look(consumer, producer);
   size_t total_bytes = 0;
   for (const StackPiece& piece : ring.pieces_of({tid, stack_pointer, pc, time_ns})) {

@@ -13,26 +13,30 @@ using Told = std::vector<std::pair<uint32_t, uint64_t>>;
 
 struct ToldThreads {
   Told told;
-  DeepThreads threads{[this](uint32_t tid, uint64_t end) { told.emplace_back(tid, end); }};
+  uint64_t now_ns = 100;
+  DeepThreads threads{[this](uint32_t tid, uint64_t end) { told.emplace_back(tid, end); },
+                      [this] { return now_ns; }};
 };
 
 }  // namespace
 
 TEST_CASE("a thread that was cut is told each time: the kernel may have forgotten it") {
   ToldThreads run;
-  CHECK_FALSE(run.threads.on_cut(7, 7, 0));
-  CHECK(run.threads.on_cut(7, 7, 0x1000));
-  CHECK_FALSE(run.threads.on_cut(7, 8, 0x1000));
-  CHECK(run.told == Told{{7, 0}, {7, 0x1000}, {8, 0x1000}});
+  CHECK_FALSE(run.threads.on_cut(7, 7, 90, 0));
+  CHECK_FALSE(run.threads.on_cut(7, 7, 95, 0x1000));  // taken before anybody was told
+  CHECK(run.threads.on_cut(7, 7, 101, 0x1000));
+  CHECK_FALSE(run.threads.on_cut(7, 8, 91, 0x1000));
+  CHECK(run.told == Told{{7, 0}, {7, 0x1000}, {7, 0x1000}, {8, 0x1000}});
   run.threads.forget_thread(7);
-  CHECK_FALSE(run.threads.on_cut(7, 7, 0x2000));
+  run.now_ns = 200;
+  CHECK_FALSE(run.threads.on_cut(7, 7, 150, 0x2000));
 }
 
 TEST_CASE("the other threads of its process are told once, at their next whole stack") {
   ToldThreads run;
   run.threads.on_whole(7, 8, 0x1000);
   CHECK(run.told.empty());
-  run.threads.on_cut(7, 7, 0);
+  run.threads.on_cut(7, 7, 90, 0);
   for (const uint64_t end : {0x1000, 0x2000}) run.threads.on_whole(7, 8, end);
   run.threads.on_whole(9, 9, 0x1000);
   CHECK(run.told == Told{{7, 0}, {8, 0x1000}});
@@ -42,7 +46,7 @@ TEST_CASE("the other threads of its process are told once, at their next whole s
 }
 
 TEST_CASE("a replay has nobody to tell") {
-  DeepThreads threads({});
-  CHECK_FALSE(threads.on_cut(7, 7, 0));
+  DeepThreads threads({}, {});
+  CHECK_FALSE(threads.on_cut(7, 7, 90, 0));
   threads.on_whole(7, 8, 0x1000);
 }

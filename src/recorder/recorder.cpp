@@ -208,9 +208,11 @@ RecordingOptions Recorder::recording_options(uint32_t main_pid,
   options.find_jit_map = [files = options_.files](uint32_t pid, uint64_t program_begin_ns) {
     return files->find_jit_map(pid, program_begin_ns);
   };
-  options.follow_outer_stack = [this](uint32_t tid, uint64_t stack_end) {
-    sampler_.follow_outer_stack(tid, stack_end);
-  };
+  if (sampler_.setup().copies_outer_stacks) {
+    options.follow_outer_stack = [this](uint32_t tid, uint64_t stack_end) {
+      sampler_.follow_outer_stack(tid, stack_end);
+    };
+  }
   options.read_memory = [&memory, raw_log = options_.raw_log](const MemoryRequest& request,
                                                               std::span<os::MemoryRange> ranges) {
     const bool is_late = os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns;

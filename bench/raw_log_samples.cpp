@@ -46,7 +46,7 @@ class RawLogSamples::Collector final : public sampling::EventSink {
         const auto& snapshot = log.snapshots[*step.snapshot];
         if (snapshot) processes_.on_snapshot(*snapshot);
       } else if (step.kind == recorder::RawEntry::Record) {
-        player.play(step.time_ns, step.fate, step.record, *this);
+        player.play(step.time_ns, step.fate, step.record, {}, *this);  // records alone are walked
       }
     }
   }

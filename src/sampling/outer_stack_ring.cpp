@@ -22,25 +22,28 @@ void OuterStackRing::look(uint64_t consumer, uint64_t producer) {
   const std::vector<Block> before = std::exchange(blocks_, {});
   auto last = before.begin();
   consumer_ = looked_at_ = consumer;
-  if (producer < consumer || producer - consumer > data_.size()) return;
-  while (producer - consumer >= kLengthField_bytes) {
+  uint64_t left_bytes = producer - consumer;
+  if (left_bytes > data_.size()) return;
+  while (left_bytes >= kLengthField_bytes) {
     uint32_t length = 0;
     if (!read(consumer, std::as_writable_bytes(std::span(&length, 1)))) return;
     if ((length & BPF_RINGBUF_BUSY_BIT) != 0) return;
     std::atomic_thread_fence(std::memory_order_acquire);  // that bit is taken away last
     const uint64_t size_bytes = length & ~kFlags;
-    const uint64_t end = consumer + kLengthField_bytes + round_up_to_word(size_bytes);
-    if (end > producer) return;
+    const uint64_t record_bytes = kLengthField_bytes + round_up_to_word(size_bytes);
+    if (record_bytes > left_bytes) return;
+    const uint64_t end = consumer + record_bytes;
     Block block{.position = consumer + kLengthField_bytes + sizeof(OuterBlockHeader), .end = end};
     const bool is_block = (length & BPF_RINGBUF_DISCARD_BIT) == 0 &&
                           size_bytes == sizeof(OuterBlockHeader) + kOuterBlock_bytes;
     if (is_block &&
         read(consumer + kLengthField_bytes, std::as_writable_bytes(std::span(&block.header, 1)))) {
-      last = std::find_if(last, before.end(), [&](const Block& known) { return known.end >= end; });
-      block.is_taken = last != before.end() && last->end == end && last->is_taken;
+      last = std::find_if(last, before.end(), [&](const Block& known) { return known.end == end; });
+      block.is_taken = last != before.end() && last->is_taken;
       blocks_.push_back(block);
     }
     consumer = looked_at_ = end;
+    left_bytes -= record_bytes;
   }
 }
 

@@ -193,6 +193,17 @@ TEST_CASE("a block that is being written ends the look, one that was given up is
   CHECK(ring.consumed_before(0) == kRecord_bytes);  // nothing but what was given up
 }
 
+TEST_CASE("positions may count beyond their last number") {
+  KernelRing kernel;
+  kernel.producer = UINT64_MAX - kRecord_bytes / 2 + 1;
+  const uint64_t consumer = kernel.producer;
+  kernel.add(header_at(kBlockAddress), 1);
+  OuterStackRing ring(kernel.data);
+  ring.look(consumer, kernel.producer);
+  CHECK(total_size_of(ring.pieces_of(kSample)) == kOuterBlock_bytes);
+  CHECK(ring.consumed_before(UINT64_MAX) == kernel.producer);
+}
+
 TEST_CASE("a damaged ring gives nothing, and comes to an end") {
   KernelRing kernel;
   kernel.add(header_at(kBlockAddress), 1);

@@ -263,6 +263,7 @@ TEST_CASE("A file of a process that is gone is opened only if its build id can b
 TEST_CASE("A file of a process that is gone is opened if it is the inode, and as it was") {
   const ScratchDirectory scratch;
   const std::string path = scratch / "program";
+  const auto earlier_opener = make_proc_opener();
   test::write_text(path, "12345");
   struct stat status = {};
   REQUIRE(::stat(path.c_str(), &status) == 0);
@@ -272,7 +273,7 @@ TEST_CASE("A file of a process that is gone is opened if it is the inode, and as
   mapping.device_minor = minor(status.st_dev);
   // Times of files are those of the kernel's last tick.
   const auto wait_for_tick = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
-  CHECK(make_proc_opener()->open(mapping).error().code == ErrorCode::Gone);  // just written
+  CHECK(earlier_opener->open(mapping).error().code == ErrorCode::Gone);
   wait_for_tick();
   const auto opener = make_proc_opener();
   CHECK(opener->open(mapping));

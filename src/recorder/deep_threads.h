@@ -21,9 +21,9 @@ class DeepThreads {
   DeepThreads(FollowOuterStack follow, std::function<uint64_t()> now_ns)
       : follow_(std::move(follow)), now_ns_(std::move(now_ns)) {}
 
-  // Of a thread's stack at a time. `stack_end`: as FollowOuterStack has it. Told each time: it may
-  // be another one, and of many threads the kernel forgets some. Returns whether the thread was
-  // followed when the sample was taken.
+  // A sample of that time was cut. `stack_end`: as FollowOuterStack has it; it is told each time,
+  // as it may be another one, and of many threads the kernel forgets some. Returns whether the
+  // thread was followed when the sample was taken.
   bool on_cut(uint32_t pid, uint32_t tid, uint64_t time_ns, uint64_t stack_end) {
     if (!follow_) return false;
     make_room();
@@ -32,6 +32,7 @@ class DeepThreads {
     follow_(tid, stack_end);
     return since < time_ns;
   }
+  // One was whole.
   void on_whole(uint32_t pid, uint32_t tid, uint64_t stack_end) {
     if (!deep_pids_.contains(pid) || followed_since_ns_.contains(tid)) return;
     make_room();

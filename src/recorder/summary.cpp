@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "os/privileges.h"
 #include "recorder/run_notes.h"
+#include "sampling/outer_block.h"
 
 #include <algorithm>
 
@@ -296,7 +297,10 @@ std::string setup_line(const RunFigures& figures) {
   std::string text = fmt::format("  set-up    {}, {} bytes of stack",
                                  printable_utf8(setup.event_name), setup.stack_bytes);
   if (figures.is_converted) return text + '\n';
-  if (setup.copies_outer_stacks) text += ", 256 KiB more of deep ones by BPF";
+  if (setup.copies_outer_stacks) {
+    text += fmt::format(", {} KiB more of deep ones by BPF",
+                        sampling::kMaxOuterBlocks * sampling::kOuterBlock_bytes / 1024);
+  }
   if (!setup.no_outer_stacks.empty()) text += ", no BPF (" + setup.no_outer_stacks + ')';
   return text + fmt::format(", {} KiB of ring on each of {}, {} attached\n",
                             setup.ring_bytes_per_cpu / 1024, counted(setup.cpus, "CPU"),

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include <linux/perf_event.h>

@@ -44,7 +44,7 @@ int ThreadEvents::open_on_ring(pid_t tid, const PerfRing& ring, const ThreadAttr
   if (attrs.side_band) error_number = open_redirected(tid, ring, *attrs.side_band, side_band_);
   if (error_number == 0) error_number = open_redirected(tid, ring, attrs.sampling, sampling_);
   if (error_number == 0 && attrs.outer_stacks != nullptr) {
-    attrs.outer_stacks->attach(sampling_.back().get());
+    attrs.outer_stacks->attach(sampling_.back().get());  // as at an event of ours, which was tried
   }
   return error_number;
 }

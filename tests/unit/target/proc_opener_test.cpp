@@ -252,7 +252,7 @@ TEST_CASE("The opener reads as root only what the target's user can read") {
   CHECK(test::read_text(scratch / "secret") == "for root only");  // our own rights are back
 }
 
-TEST_CASE("A file of a process that is gone is opened only if its build id can be compared") {
+TEST_CASE("A file of a process that is gone is opened if its build id can be compared") {
   MappingFacts mapping = mapping_of_gone_process(fs::canonical("/bin/sleep"));
   const auto opener = make_proc_opener();
   CHECK(opener->open(mapping).error().code == ErrorCode::Gone);

@@ -45,7 +45,7 @@ std::optional<Section> search_table(const ByteSource& file, const Section& secti
 // Words of `section` as the loader leaves them to a program that is not moved. Go's and GNU's
 // linkers store the addends of relocations in place, LLVM's leaves zeros there. False if they
 // cannot be read.
-bool read_words(const ByteSource& file, const GoSections& sections, const Section& section,
+bool read_words(const ByteSource& file, const Layout& layout, const Section& section,
                 uint64_t offset, std::span<uint64_t> words) {
   if (!range_fits<uint64_t>(offset, words.size_bytes(), section.size_bytes) ||
       !file.read_at(section.file_offset + offset, std::as_writable_bytes(words))) {
@@ -53,22 +53,22 @@ bool read_words(const ByteSource& file, const GoSections& sections, const Sectio
   }
   const bool is_left_to_loader =
       std::ranges::all_of(words, [](uint64_t word) { return word == 0; });
-  if (is_left_to_loader && sections.rela_dyn) {
-    apply_relative_relocations(file, *sections.rela_dyn, {section.address.value + offset}, words);
+  if (is_left_to_loader && layout.rela_dyn) {
+    apply_relative_relocations(file, *layout.rela_dyn, {section.address.value + offset}, words);
   }
   return true;
 }
 
 // Go 1.26 has moved it out of the table, where it took a relocation.
-std::optional<GoText> find_text(const ByteSource& file, const GoSections& sections,
+std::optional<GoText> find_text(const ByteSource& file, const Layout& layout,
                                 const Section& table) {
   std::array<uint64_t, 1> text{};
-  if (!sections.module) {
-    const bool is_read = read_words(file, sections, table, kHeaderTextOffset, text);
+  if (!layout.go.module) {
+    const bool is_read = read_words(file, layout, table, kHeaderTextOffset, text);
     return is_read && text[0] != 0 ? std::optional(GoText{text[0], 0, 0}) : std::nullopt;
   }
   std::array<uint64_t, 3> words{};
-  const bool is_read = read_words(file, sections, *sections.module, kModuleTextOffset, words);
+  const bool is_read = read_words(file, layout, *layout.go.module, kModuleTextOffset, words);
   const auto [min_pc, max_pc, begin] = words;
   if (!is_read || begin == 0 || max_pc == 0) return std::nullopt;
   return GoText{begin, min_pc, max_pc};
@@ -106,7 +106,7 @@ std::optional<GoPlaces> find_go_places(const ByteSource& file, const Layout& lay
   const auto functions =
       is_searched(layout) ? search_table(file, *layout.go.data_rel_ro) : layout.go.functions;
   if (!functions) return std::nullopt;
-  return GoPlaces{*functions, find_text(file, layout.go, *functions)};
+  return GoPlaces{*functions, find_text(file, layout, *functions)};
 }
 
 }  // namespace sentry_prof::elf

@@ -6,6 +6,7 @@
 #include "base/byte_source.h"
 #include "sentry_prof/result.h"
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -54,7 +55,12 @@ struct GoSections {
   std::optional<Section> functions;  // .gopclntab
   std::optional<Section> module;     // .go.module: from Go 1.26 on
   std::optional<Section> data_rel_ro;
-  std::optional<Section> rela_dyn;
+};
+
+// Through which an image calls functions of others: symbols/plt_names.h.
+struct PltSections {
+  std::array<std::optional<Section>, 3> code;  // .plt, .plt.sec, .plt.got
+  std::optional<Section> relocations;          // .rela.plt
 };
 
 struct Layout {
@@ -75,7 +81,9 @@ struct Layout {
   std::optional<Section> eh_frame, eh_frame_hdr,
       debug_frame;  // eh_frame_hdr also from PT_GNU_EH_FRAME
   std::optional<PackedSection> packed_debug_frame;
+  std::optional<Section> rela_dyn;
   GoSections go;
+  PltSections plt;
   std::optional<Section> gnu_debugdata;  // an ELF file in xz with what was stripped: MiniDebugInfo
   std::optional<SymbolSection> symtab, dynsym;
   std::optional<Section> dynamic;  // PT_DYNAMIC

@@ -143,7 +143,11 @@ class Scan {
     if (name == ".go.buildinfo") layout_.go.is_of_go = true;
     if (name == ".go.module") return take_first(section, layout_.go.module);
     if (name == ".data.rel.ro") return take_first(section, layout_.go.data_rel_ro);
-    if (name == ".rela.dyn") return take_first(section, layout_.go.rela_dyn);
+    if (name == ".rela.dyn") return take_first(section, layout_.rela_dyn);
+    if (name == ".rela.plt") return take_first(section, layout_.plt.relocations);
+    if (name == ".plt") return take_first(section, layout_.plt.code[0]);
+    if (name == ".plt.sec") return take_first(section, layout_.plt.code[1]);
+    if (name == ".plt.got") return take_first(section, layout_.plt.code[2]);
     if (name == ".gnu_debugdata") return take_first(section, layout_.gnu_debugdata);
     if (name == ".eh_frame_hdr") return take_first(section, layout_.eh_frame_hdr);
   }

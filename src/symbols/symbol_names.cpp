@@ -4,6 +4,7 @@
 #include "elf/go_function_table.h"
 #include "elf/packed_section.h"
 #include "elf/signal_return.h"
+#include "symbols/plt_names.h"
 #include "symbols/string_table.h"
 #include "symbols/symbol_match.h"
 
@@ -310,6 +311,24 @@ void name_signal_returns(const Question& asked, Names& names) {
   }
 }
 
+// As perf and gdb call them. A call spends a few instructions in them, but programs do that often.
+void name_plt_entries(const Question& asked, Names& names) {
+  std::vector<size_t> nameless;
+  std::vector<LinkAddress> addresses;
+  for (size_t i = 0; i < names.texts.size(); ++i) {
+    if (names.texts[i]) continue;
+    nameless.push_back(i);
+    addresses.push_back(asked.sorted_addresses[i]);
+  }
+  const auto targets = plt_targets_at(asked.file, asked.layout, addresses, asked.budget);
+  Demangling demangling(asked.budget);
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (!targets[i]) continue;
+    names.texts[nameless[i]] =
+        without_middle(demangling.text_of(without_version(*targets[i])) + "@plt", kMaxShown_bytes);
+  }
+}
+
 }  // namespace
 
 std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
@@ -324,6 +343,7 @@ std::vector<std::optional<std::string>> names_at(const ByteSource& file, const e
     names.merge(names_of_debugdata(asked));
     names.merge(names_of_table(asked, file, layout.dynsym));
     name_signal_returns(asked, names);
+    name_plt_entries(asked, names);
   }
   return std::move(names.texts);
 }

@@ -30,7 +30,8 @@ struct SymbolBudget {
 // the table. Demangled; at most 1 KiB each. Unreadable or hostile tables give no names, never an
 // error. What is read is taken from `budget`. `function_starts` are the image's, null if it has
 // none: a symbol without size does not reach over one. Code that such a symbol would name and that
-// handlers return to (elf/signal_return.h) is called __restore_rt, as in musl and glibc.
+// handlers return to (elf/signal_return.h) is called __restore_rt, as in musl and glibc. An entry
+// of the PLT has the name of the function that it jumps to, and "@plt" (symbols/plt_names.h).
 std::vector<std::optional<std::string>> names_at(
     const ByteSource& file, const elf::Layout& layout,
     std::span<const LinkAddress> sorted_addresses, SymbolBudget& budget,

@@ -37,7 +37,7 @@ void check_layout(const elf::Layout& layout, uint64_t file_size_bytes) {
   for (const elf::Section& note : layout.notes) require_within(note, file_size_bytes);
   for (const auto& section :
        {layout.text, layout.eh_frame, layout.eh_frame_hdr, layout.debug_frame, layout.go.functions,
-        layout.go.module, layout.go.data_rel_ro, layout.go.rela_dyn, layout.gnu_debugdata}) {
+        layout.go.module, layout.go.data_rel_ro, layout.rela_dyn, layout.gnu_debugdata}) {
     require_within(section, file_size_bytes);
   }
   if (layout.packed_debug_frame) {

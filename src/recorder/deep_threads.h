@@ -28,32 +28,46 @@ class DeepThreads {
     if (!follow_) return false;
     make_room();
     deep_pids_.insert(pid);
-    const auto since = followed_since_ns_.try_emplace(tid, now_ns_()).first->second;
-    follow_(tid, stack_end);
-    return since < time_ns;
+    tell(tid, stack_end);
+    return followed_.at(tid).since_ns < time_ns;
   }
   // One was whole.
   void on_whole(uint32_t pid, uint32_t tid, uint64_t stack_end) {
-    if (!deep_pids_.contains(pid) || followed_since_ns_.contains(tid)) return;
+    if (!deep_pids_.contains(pid)) return;
+    const auto known = followed_.find(tid);
+    const bool is_told =
+        known != followed_.end() && (known->second.stack_end != 0 || stack_end == 0);
+    if (is_told) return;
     make_room();
-    followed_since_ns_.emplace(tid, now_ns_());
-    follow_(tid, stack_end);
+    tell(tid, stack_end);
   }
-  void forget_thread(uint32_t tid) { followed_since_ns_.erase(tid); }
+  void forget_thread(uint32_t tid) { followed_.erase(tid); }
   void forget_process(uint32_t pid) { deep_pids_.erase(pid); }
 
  private:
   static constexpr size_t kMaxThreads = 4096;  // whose ends no record told
 
+  struct Followed {
+    uint64_t since_ns = 0;
+    uint64_t stack_end = 0;  // the last one that was known
+  };
+
+  // An end that is not known now is still where it was.
+  void tell(uint32_t tid, uint64_t stack_end) {
+    Followed& thread = followed_.try_emplace(tid, now_ns_(), 0).first->second;
+    if (stack_end != 0) thread.stack_end = stack_end;
+    follow_(tid, thread.stack_end);
+  }
+
   void make_room() {
-    if (followed_since_ns_.size() < kMaxThreads && deep_pids_.size() < kMaxThreads) return;
-    followed_since_ns_.clear();
+    if (followed_.size() < kMaxThreads && deep_pids_.size() < kMaxThreads) return;
+    followed_.clear();
     deep_pids_.clear();
   }
 
   FollowOuterStack follow_;
   std::function<uint64_t()> now_ns_;
-  std::unordered_map<uint32_t, uint64_t> followed_since_ns_;
+  std::unordered_map<uint32_t, Followed> followed_;
   std::unordered_set<uint32_t> deep_pids_;
 };
 

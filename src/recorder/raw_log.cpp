@@ -2,6 +2,7 @@
 
 #include "recorder/raw_log_fields.h"
 #include "recorder/register_mapping.h"
+#include "sampling/outer_block.h"
 
 #include <algorithm>
 #include <utility>
@@ -168,6 +169,7 @@ class Collector {
     StackPiece piece;
     in(piece.begin.value);
     piece.bytes = in.rest();
+    in.fail_unless(outer_stack_.size() < sampling::kMaxOuterPieces);
     if (in.ok()) outer_stack_.push_back(piece);
   }
 

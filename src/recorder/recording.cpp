@@ -202,7 +202,9 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
   if (result.walk.end == unwind::WalkEnd::OtherStack) {
     result = go_on_beyond_left_stack(result.walk, time_ns, sample, modules);
   } else if (result.walk.end == unwind::WalkEnd::StackTruncated) {
+    const bool misses_outer_stack = result.misses_outer_stack;
     result = complete_cut(sampled, result.walk);
+    result.misses_outer_stack = misses_outer_stack;
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
@@ -218,16 +220,16 @@ Recording::SampleWalk Recording::walk_copied(const SampledStack& sampled) {
     result = {unwinder_.walk_again(registers, stack, modules, &memory)};
   }
   if (result.walk.end == unwind::WalkEnd::StackTruncated) {
-    const bool is_followed =
-        deep_threads_.on_cut(sample.pid, sample.tid, time_ns, stack_end_of(memory));
-    if (is_followed && sample.outer_stack.empty()) ++figures_.outer_stacks_missed;
     // What completes it knows of one copy only.
     if (!sample.outer_stack.empty()) result = {unwinder_.walk(registers, record, modules, &memory)};
+    result.misses_outer_stack =
+        deep_threads_.on_cut(sample.pid, sample.tid, time_ns, stack_end_of(memory));
   } else if (result.walk.is_complete() && result.walk.is_followed) {
     memory.set_seen(time_ns);
     deep_threads_.on_whole(sample.pid, sample.tid, stack_end_of(memory));
-    result.was_cut = !sample.outer_stack.empty() && outermost_sp_of(memory) >= record.end();
-    if (result.was_cut) ++figures_.samples_with_outer_stacks;
+    result.is_by_outer_stack =
+        !sample.outer_stack.empty() && outermost_sp_of(memory) >= record.end();
+    result.was_cut = result.is_by_outer_stack;
   }
   return result;
 }
@@ -277,6 +279,8 @@ Recording::SampleWalk Recording::go_on_beyond_left_stack(const unwind::Walk& wal
 
 void Recording::count(const SampleWalk& walked) {
   if (walked.was_cut) ++figures_.cut_copies;
+  if (walked.is_by_outer_stack) ++figures_.samples_with_outer_stacks;
+  if (walked.misses_outer_stack) ++figures_.outer_stacks_missed;
   if (walked.by == CompletedBy::LiveFrames) ++figures_.samples_with_live_frames;
   if (walked.by == CompletedBy::JoinedFrames) ++figures_.samples_with_joined_frames;
 }
@@ -403,6 +407,7 @@ void Recording::forget_process(uint32_t pid) {
 
 void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
   threads_.end(fork.tid, time_ns);  // its exit record was lost
+  deep_threads_.forget_thread(fork.tid);
   // Of a process that was there before: its own records tell its name and mappings.
   if (fork.is_synthesized && fork.pid != fork.parent_pid) return;
   if (fork.pid == fork.tid) forget_process(fork.pid);  // the record of its end was lost

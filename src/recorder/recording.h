@@ -87,7 +87,9 @@ class Recording final : public sampling::EventSink {
   struct SampleWalk {
     unwind::Walk walk;  // borrowed from the Unwinder
     CompletedBy by = CompletedBy::Nothing;
-    bool was_cut = false;  // the stack was deeper than its copy, completed or not
+    bool was_cut = false;             // the stack was deeper than its copy, completed or not
+    bool is_by_outer_stack = false;   // whole by what was copied beside the record
+    bool misses_outer_stack = false;  // its thread was followed, and that did not do
     // WholeWalk::seen_at of a stack that was left, CompletedStack::outside_before of one that was
     // cut.
     std::optional<LeftPlace> left_at;

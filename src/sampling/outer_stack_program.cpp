@@ -93,8 +93,8 @@ class OuterStackProgram {
   void find_begin() {
     code_.bit_and(R8, kPageMask);
     std::vector<BpfAssembler::Jump> found;
-    for (size_t page = 1; page * kOuterPage_bytes <= kOuterBegin_bytes; ++page) {
-      code_.add(R8, static_cast<int32_t>(kOuterPage_bytes));
+    for (size_t page = 0; page * kOuterPage_bytes <= kOuterBegin_bytes; ++page) {
+      if (page > 0) code_.add(R8, static_cast<int32_t>(kOuterPage_bytes));
       to_end_.push_back(code_.jump_if_not_below(R8, R9));
       look_at_page();
       found.push_back(code_.jump_if_not_zero(R0));

@@ -1,8 +1,11 @@
 #include "sampling/outer_stack_ring.h"
 
+#include "base/time_units.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -17,6 +20,10 @@ constexpr uint32_t kFlags = BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT;
 uint64_t round_up_to_word(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
 }  // namespace
+
+uint64_t max_copying_ns(uint32_t frequency_hz) {
+  return std::min(kMaxCopying_ns, kNsPerSecond / 2 / std::max(frequency_hz, 1u));
+}
 
 void OuterStackRing::look(uint64_t consumer, uint64_t producer) {
   const std::vector<Block> before = std::exchange(blocks_, {});
@@ -73,10 +80,10 @@ std::span<const StackPiece> OuterStackRing::pieces_of(const SampledMoment& sampl
   return pieces_;
 }
 
-bool OuterStackRing::is_of(const Block& block, const SampledMoment& sample) {
+bool OuterStackRing::is_of(const Block& block, const SampledMoment& sample) const {
   const OuterBlockHeader& header = block.header;
   const bool is_near = header.time_ns <= sample.time_ns + kMaxOuterDelay_ns &&
-                       header.time_ns + kMaxCopying_ns >= sample.time_ns;
+                       header.time_ns + max_copying_ns_ >= sample.time_ns;
   return is_near && !block.is_taken && header.tid == sample.tid &&
          header.stack_pointer == sample.stack_pointer && header.pc == sample.pc;
 }
@@ -111,13 +118,16 @@ void OuterStackRing::add_piece(uint64_t address, uint64_t position, size_t size_
   pieces_.push_back({{address}, bytes});
 }
 
-uint64_t OuterStackRing::consumed_before(uint64_t time_ns) const {
-  uint64_t position = consumer_;
-  for (const Block& block : blocks_) {
-    if (block.header.time_ns >= time_ns) return position;
-    position = block.end;
+uint64_t OuterStackRing::forget_before(uint64_t time_ns) {
+  const auto first_kept = std::ranges::find_if(
+      blocks_, [&](const Block& block) { return block.header.time_ns >= time_ns; });
+  if (first_kept == blocks_.end()) {
+    consumer_ = looked_at_;
+  } else if (first_kept != blocks_.begin()) {
+    consumer_ = std::prev(first_kept)->end;
   }
-  return looked_at_;
+  blocks_.erase(blocks_.begin(), first_kept);
+  return consumer_;
 }
 
 }  // namespace sentry_prof::sampling

@@ -23,11 +23,14 @@ struct SampledMoment {
 // before the program runs, and before it: older ones take it when the program has copied.
 inline constexpr uint64_t kMaxOuterDelay_ns = 20'000;
 inline constexpr uint64_t kMaxCopying_ns = 500'000;
+// But no longer than half of the time between two samples: another one's blocks are not near it.
+uint64_t max_copying_ns(uint32_t frequency_hz);
 
 class OuterStackRing {
  public:
-  // `data` is the ring's, a power of two of bytes, and outlives this.
-  explicit OuterStackRing(Bytes data) : data_(data) {}
+  // `data` is the ring's, a power of two of bytes, and outlives this. `max_copying_ns`: above.
+  OuterStackRing(Bytes data, uint64_t max_copying_ns)
+      : data_(data), max_copying_ns_(max_copying_ns) {}
 
   // Looks at what lies between the two positions, which only grow, up to a block that is still
   // being written. What was given out before stays so.
@@ -37,8 +40,9 @@ class OuterStackRing {
   // what is older is nobody's then. Valid until the next call, and until the ring is given back.
   // None if there was no room.
   std::span<const StackPiece> pieces_of(const SampledMoment& sample);
-  // The position up to which blocks may be given back: those in front that are older than this.
-  uint64_t consumed_before(uint64_t time_ns) const;
+  // Forgets the blocks in front that are older than this: up to the position that it returns, they
+  // may be given back.
+  uint64_t forget_before(uint64_t time_ns);
 
  private:
   struct Block {
@@ -48,11 +52,12 @@ class OuterStackRing {
     bool is_taken = false;
   };
   bool read(uint64_t position, std::span<std::byte> out) const;
-  static bool is_of(const Block& block, const SampledMoment& sample);
+  bool is_of(const Block& block, const SampledMoment& sample) const;
   void add_pieces(const Block& block);
   void add_piece(uint64_t address, uint64_t position, size_t size_bytes);
 
   Bytes data_;
+  uint64_t max_copying_ns_;
   uint64_t consumer_ = 0;
   uint64_t looked_at_ = 0;  // up to there
   std::vector<Block> blocks_;

@@ -4,7 +4,9 @@
 #include "os/privileges.h"
 #include "sampling/outer_stack_program.h"
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -19,10 +21,14 @@
 namespace sentry_prof::sampling {
 namespace {
 
-// Fifteen stacks of the largest size: what one thread has in 15 ms at 997 Hz, where the rings are
-// looked at every 10 ms (PollPace). Its pages count as our memory, once it is needed. What finds no
-// room is read from the process, as without.
-constexpr uint32_t kRing_bytes = 4u << 20;
+// Fifteen stacks of the largest size: what one thread has in 15 ms at 997 Hz, or two in 75 ms at
+// 101 Hz, where the rings are looked at every 10 ms (PollPace). Its pages count as our memory, once
+// it is needed. What finds no room is read from the process, as without.
+constexpr size_t kMinRing_bytes = 4u << 20;
+// For larger machines, where more threads with deep stacks may run at a time. The kernel takes it
+// all at once.
+constexpr size_t kRingPerCpu_bytes = 1u << 20;
+constexpr size_t kMaxRing_bytes = 16u << 20;
 // As many threads with deep stacks as are likely to run at a time; the least used one gives way.
 constexpr uint32_t kMaxThreads = 1024;
 // PROC_PID_INIT_INO of include/linux/proc_ns.h. Programs are told the first namespace's ids.
@@ -81,33 +87,41 @@ bool is_in_first_pid_namespace() {
   return ::stat("/proc/self/ns/pid", &status) == 0 && status.st_ino == kFirstPidNamespace;
 }
 
+size_t ring_bytes_for(size_t cpus) {
+  const size_t wanted_bytes = std::bit_ceil(cpus) * kRingPerCpu_bytes;
+  return std::clamp(wanted_bytes, kMinRing_bytes, kMaxRing_bytes);
+}
+
 std::atomic_ref<uint64_t> position_in(std::byte* page) {
   return std::atomic_ref(*reinterpret_cast<uint64_t*>(page));
 }
 
 }  // namespace
 
-Result<std::unique_ptr<OuterStacks>> OuterStacks::create() {
+Result<std::unique_ptr<OuterStacks>> OuterStacks::create(uint32_t frequency_hz, size_t cpus) {
   if (!is_in_first_pid_namespace()) {
     return fail(ErrorCode::Unsupported, "not in a container that has process ids of its own");
   }
   if (::sysconf(_SC_PAGESIZE) != long{kOuterPage_bytes}) {
     return fail(ErrorCode::Unsupported, "for pages of 4 KiB only");
   }
-  os::Fd threads =
+  std::unique_ptr<OuterStacks> made(new OuterStacks());
+  made->ring_bytes_ = ring_bytes_for(cpus);
+  made->max_copying_ns_ = max_copying_ns(frequency_hz);
+  made->threads_ =
       create_map(BPF_MAP_TYPE_LRU_HASH, sizeof(uint32_t), sizeof(uint64_t), kMaxThreads);
-  if (!threads.is_open()) return refused("a BPF map");
-  os::Fd ring = create_map(BPF_MAP_TYPE_RINGBUF, 0, 0, kRing_bytes);
-  if (!ring.is_open()) return refused("a BPF ring buffer");
-  os::Fd program = load_program(outer_stack_program(threads.get(), ring.get()));
-  if (!program.is_open()) return refused("a BPF program");
-  return std::unique_ptr<OuterStacks>(
-      new OuterStacks(std::move(threads), std::move(ring), std::move(program)));
+  if (!made->threads_.is_open()) return refused("a BPF map");
+  made->ring_map_ =
+      create_map(BPF_MAP_TYPE_RINGBUF, 0, 0, static_cast<uint32_t>(made->ring_bytes_));
+  if (!made->ring_map_.is_open()) return refused("a BPF ring buffer");
+  made->program_ = load_program(outer_stack_program(made->threads_.get(), made->ring_map_.get()));
+  if (!made->program_.is_open()) return refused("a BPF program");
+  return made;
 }
 
 OuterStacks::~OuterStacks() {
   if (consumer_page_ != nullptr) ::munmap(consumer_page_, kOuterPage_bytes);
-  if (producer_page_ != nullptr) ::munmap(producer_page_, kOuterPage_bytes + kRing_bytes);
+  if (producer_page_ != nullptr) ::munmap(producer_page_, kOuterPage_bytes + ring_bytes_);
 }
 
 bool OuterStacks::attach(int event_fd) const {
@@ -134,10 +148,11 @@ bool OuterStacks::map_ring() {
     return place == MAP_FAILED ? nullptr : static_cast<std::byte*>(place);
   };
   consumer_page_ = map(kOuterPage_bytes, PROT_READ | PROT_WRITE, 0);
-  producer_page_ = map(kOuterPage_bytes + kRing_bytes, PROT_READ, kOuterPage_bytes);
+  producer_page_ = map(kOuterPage_bytes + ring_bytes_, PROT_READ, kOuterPage_bytes);
   is_refused_ = consumer_page_ == nullptr || producer_page_ == nullptr;
   if (is_refused_) return false;
-  ring_ = std::make_unique<OuterStackRing>(Bytes(producer_page_ + kOuterPage_bytes, kRing_bytes));
+  ring_ = std::make_unique<OuterStackRing>(Bytes(producer_page_ + kOuterPage_bytes, ring_bytes_),
+                                           max_copying_ns_);
   return true;
 }
 
@@ -149,7 +164,7 @@ void OuterStacks::look() {
 
 void OuterStacks::release_before(uint64_t time_ns) {
   if (!ring_) return;
-  position_in(consumer_page_).store(ring_->consumed_before(time_ns), std::memory_order_release);
+  position_in(consumer_page_).store(ring_->forget_before(time_ns), std::memory_order_release);
 }
 
 }  // namespace sentry_prof::sampling

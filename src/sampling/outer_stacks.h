@@ -1,8 +1,9 @@
 // What samples have no room for of stacks that are deeper, copied by the kernel at the same moment:
 // a BPF program beside each sampling event. Where the kernel refuses it (no CAP_BPF and
 // CAP_PERFMON, before Linux 5.15, no BTF, another pid namespace than the first), nothing is there.
-// A sample of which the kernel takes note while its CPU is in another BPF program is dropped, and
-// nothing tells of it (bpf_prog_active in kernel/events/core.c).
+// A sample of which the kernel takes note while its CPU is in another BPF program, or in a call of
+// bpf(2) that reads or changes a map, is dropped, and nothing tells of it (bpf_prog_active in
+// kernel/events/core.c and kernel/bpf/syscall.c).
 #pragma once
 
 #include "os/fd.h"
@@ -18,7 +19,8 @@ namespace sentry_prof::sampling {
 
 class OuterStacks {
  public:
-  static Result<std::unique_ptr<OuterStacks>> create();
+  // For samples of that many a second on each of so many CPUs.
+  static Result<std::unique_ptr<OuterStacks>> create(uint32_t frequency_hz, size_t cpus);
   OuterStacks(const OuterStacks&) = delete;
   OuterStacks& operator=(const OuterStacks&) = delete;
   ~OuterStacks();
@@ -35,17 +37,17 @@ class OuterStacks {
   std::span<const StackPiece> pieces_of(const SampledMoment& sample) {
     return ring_ ? ring_->pieces_of(sample) : std::span<const StackPiece>();
   }
-  // Gives back what belongs to samples that are older than this.
+  // Gives back what belongs to samples that are older than this; none of them may be asked for
+  // later.
   void release_before(uint64_t time_ns);
 
  private:
-  OuterStacks(os::Fd threads, os::Fd ring_map, os::Fd program)
-      : threads_(std::move(threads)),
-        ring_map_(std::move(ring_map)),
-        program_(std::move(program)) {}
+  OuterStacks() = default;
   bool map_ring();
 
   os::Fd threads_, ring_map_, program_;
+  size_t ring_bytes_ = 0;
+  uint64_t max_copying_ns_ = 0;
   std::byte* consumer_page_ = nullptr;
   std::byte* producer_page_ = nullptr;  // and behind it the bytes
   bool is_refused_ = false;             // to map it

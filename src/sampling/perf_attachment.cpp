@@ -105,7 +105,7 @@ void PerfAttachment::open_outer_stacks() {
     setup_.no_outer_stacks = "--stack-bytes asks for less than a sample holds";
     return;
   }
-  auto outer_stacks = OuterStacks::create();
+  auto outer_stacks = OuterStacks::create(options_.frequency_hz, rings_.size());
   if (!outer_stacks) {
     setup_.no_outer_stacks = outer_stacks.error().message;
     return;

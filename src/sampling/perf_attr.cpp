@@ -94,6 +94,7 @@ perf_event_attr sampling_attr(const EventChoices& choices) {
   attr.exclude_kernel = choices.excludes_kernel ? 1 : 0;
   attr.sample_regs_user = user_register_mask();
   attr.sample_stack_user = choices.stack_bytes;
+  attr.sample_max_stack = choices.chain_entries;
   attr.read_format = PERF_FORMAT_TOTAL_TIME_RUNNING | (choices.counts_lost ? kReadFormatLost : 0);
   return attr;
 }

@@ -27,6 +27,7 @@ struct EventChoices {
   ClockEvent event = ClockEvent::CpuClock;
   uint32_t frequency_hz = 101;
   uint32_t stack_bytes = kMaxStack_bytes;  // a multiple of eight, at most this
+  uint16_t chain_entries = kMaxChain;      // at most kernel.perf_event_max_stack
   bool excludes_kernel = false;
   bool has_build_ids = true;           // Linux 5.12
   bool has_switches = true;            // Linux 4.3

@@ -167,6 +167,10 @@ os::Fd open_event(const perf_event_attr& attr, pid_t tid, int cpu) {
 }
 
 Result<EventChoices> probe_choices(EventChoices wanted) {
+  const auto max_chain = read_number("/proc/sys/kernel/perf_event_max_stack");
+  if (max_chain && *max_chain < wanted.chain_entries) {
+    wanted.chain_entries = static_cast<uint16_t>(std::max(*max_chain, 0));
+  }
   if (auto side_band = probe(wanted, false); !side_band) {
     return tl::unexpected<Error>(side_band.error());
   }

@@ -59,6 +59,7 @@ class PerfSampler final : public Sampler, private RecordSink {
   bool is_outside(const Event& event) const;
   bool is_duplicate(const SampleEvent& sample, uint64_t identifier);
   std::span<const StackPiece> outer_stack_of(const SampleEvent& sample, uint64_t time_ns);
+  void release_outer_stacks_before(uint64_t time_ns);
   void tell_malformed(RingReader& reader);
 
   RecordLayout layout_;
@@ -106,17 +107,14 @@ void PerfSampler::drain(EventSink& sink, bool is_final) {
   }
   // After the heads: of each sample before them all blocks are there, and can be seen, but for
   // those behind one that a stalled CPU is still writing.
-  OuterStacks* const outer_stacks = attachment_.outer_stacks();
-  if (outer_stacks != nullptr) outer_stacks->look();
+  if (attachment_.outer_stacks() != nullptr) attachment_.outer_stacks()->look();
   sink_ = &sink;
   merge_.merge(readers_, limit_ns, *this);
   for (size_t i = 0; i < readers_.size(); ++i) {
     tell_malformed(readers_[i]);
     rings[i].store_tail(readers_[i].tail());
   }
-  if (outer_stacks != nullptr) {
-    outer_stacks->release_before(limit_ns - std::min(limit_ns, kOuterSlack_ns));
-  }
+  release_outer_stacks_before(limit_ns);
   sink_ = nullptr;
 }
 
@@ -128,6 +126,13 @@ std::span<const StackPiece> PerfSampler::outer_stack_of(const SampleEvent& sampl
   const auto place = place_of(sample.registers);
   if (!place) return {};
   return outer_stacks->pieces_of({sample.tid, place->stack_pointer, place->pc, time_ns});
+}
+
+// No sample that is older will come.
+void PerfSampler::release_outer_stacks_before(uint64_t time_ns) {
+  OuterStacks* const outer_stacks = attachment_.outer_stacks();
+  if (outer_stacks == nullptr) return;
+  outer_stacks->release_before(time_ns - std::min(time_ns, kOuterSlack_ns));
 }
 
 void PerfSampler::follow_outer_stack(uint32_t tid, uint64_t stack_end) {
@@ -160,7 +165,9 @@ void PerfSampler::on_record(size_t, uint64_t time_ns, Bytes record) {
 void PerfSampler::on_consumed(size_t ring) {
   PerfRing& kernel_ring = attachment_.rings()[ring];
   const uint64_t tail = readers_[ring].tail();
-  if (tail - kernel_ring.load_tail() >= kRelease_bytes) kernel_ring.store_tail(tail);
+  if (tail - kernel_ring.load_tail() < kRelease_bytes) return;
+  kernel_ring.store_tail(tail);
+  release_outer_stacks_before(last_time_ns_);
 }
 
 RecordFate PerfSampler::fate_of(const DecodedRecord& decoded) {

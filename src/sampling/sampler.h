@@ -15,9 +15,13 @@ namespace sentry_prof::sampling {
 
 enum class ClockEvent : uint8_t { CpuClock, Cycles };
 
+// Return addresses that the kernel finds by frame pointers, at most: its own default
+// (kernel.perf_event_max_stack).
+inline constexpr uint16_t kMaxChain = 127;
+
 // The largest copy of a stack: 512 bytes below 64 KiB, since a record's size is a u16 and has to
 // hold the registers as well, and some 35 return addresses found by frame pointers. Where there are
-// more of them (up to /proc/sys/kernel/perf_event_max_stack), the kernel copies as much less.
+// more of them, the kernel copies as much less.
 inline constexpr uint32_t kMaxStack_bytes = 65024;
 
 // Above it the kernel's timer interrupts take more time than the program (its own default limit,

@@ -26,7 +26,8 @@ void add_count(const os::Fd& event, EventTotals& totals) {
 // Records between opening and redirecting are lost in silence. What they would have told of this
 // process is read from /proc after the attach, and threads that they announced are found by the
 // next pass. But of a process that is forked in these microseconds the FORK record is missing: only
-// its samples tell of it, and its maps have to be read then.
+// its samples tell of it, and its maps have to be read then. Likewise a thread that is born before
+// the event has its BPF program is without it for its life: its deep stacks count as missed.
 // (PERF_FLAG_FD_OUTPUT would save the second call; the manual page calls it broken.)
 int ThreadEvents::open_redirected(pid_t tid, const PerfRing& ring, const perf_event_attr& attr,
                                   std::vector<os::Fd>& events) {

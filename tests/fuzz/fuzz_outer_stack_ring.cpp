@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::byte> memory(kFuzzedRing_bytes);
   for (size_t i = 0; i < rest.size() && i < memory.size(); ++i) memory[i] = rest[i];
 
-  OuterStackRing ring(memory);
+  OuterStackRing ring(memory, kMaxCopying_ns);
   ring.look(consumer, producer);
   size_t total_bytes = 0;
   for (const StackPiece& piece : ring.pieces_of({tid, stack_pointer, pc, time_ns})) {
@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   require_of_ring(total_bytes <= memory.size());
   for (const uint64_t time : {uint64_t{0}, time_ns, UINT64_MAX}) {
-    const uint64_t consumed = ring.consumed_before(time);
+    const uint64_t consumed = ring.forget_before(time);
     require_of_ring(consumed - consumer <= producer - consumer);
   }
   return 0;

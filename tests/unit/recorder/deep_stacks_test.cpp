@@ -54,6 +54,7 @@ TEST_CASE("The outer part of a stack is believed, too, where it is that of the l
 
 TEST_CASE("What was copied beside the record completes a stack, whatever the process has by now") {
   RecordingFixture run;
+  run.now_ns = 1 * kNsPerSecond + 15;
   run.stack_goes_on_with({kStack + 8, kCode + 0x200});  // leads nowhere
   run.cut_sample(1 * kNsPerSecond + 10);
   REQUIRE(run.followed.size() == 1);
@@ -63,10 +64,11 @@ TEST_CASE("What was copied beside the record completes a stack, whatever the pro
   run.short_sample(1 * kNsPerSecond + 30);
   run.outer_words = {kStack + 16 * kCopiedRecords + 64};  // not enough
   run.cut_sample(1 * kNsPerSecond + 40);
-  REQUIRE(run.followed.size() == 2);
-  CHECK(run.followed[1].second > kStack + 16 * kCopiedRecords);
+  REQUIRE(run.followed.size() == 3);  // at the first whole one, and at the second cut one
+  for (const size_t i : {1, 2}) CHECK(run.followed[i].second > kStack + 16 * kCopiedRecords);
   const RunFigures figures = run.finish(2 * kNsPerSecond);
   CHECK(figures.sample.samples_with_outer_stacks == 2);
+  CHECK(figures.sample.outer_stacks_missed == 1);         // before the first one nobody was told
   CHECK(figures.sample.samples_with_joined_frames == 2);  // the others, with these
   CHECK(figures.sample.samples_with_live_frames == 0);
   CHECK(figures.sample.cut_copies == 4);
@@ -74,6 +76,36 @@ TEST_CASE("What was copied beside the record completes a stack, whatever the pro
   const auto stack = profile.stack(profile.samples[1].stack);
   REQUIRE(stack.size() == kCopiedRecords + 2);
   CHECK(profile.frames[stack.back()].instruction_addr == kCode + 0x300);
+}
+
+TEST_CASE("A stack that is walked twice misses what was not copied once") {
+  RecordingFixture run;
+  run.opener.code = ErrorCode::Io;  // who would know whether there is a file does not answer
+  MapEvent map;
+  map.pid = map.tid = kPid;
+  map.begin = {0x60000};
+  map.size_bytes = kCode_bytes;
+  map.path = "/lib/far.so";
+  run.recording->on_event({1 * kNsPerSecond, map});
+  run.reread = [](uint32_t pid) {
+    target::ProcessSnapshot snapshot;
+    snapshot.pid = pid;
+    for (const auto& [begin, path] : std::initializer_list<std::pair<uint64_t, const char*>>{
+             {kCode, "//anon"}, {0x60000, "/lib/far.so"}}) {
+      target::MappingFacts mapping;
+      mapping.pid = pid;
+      mapping.begin = {begin};
+      mapping.size_bytes = kCode_bytes;
+      mapping.path = path;
+      snapshot.mappings.push_back(mapping);
+    }
+    return snapshot;
+  };
+  run.copy.back() = 0x60100;
+  run.cut_sample(1 * kNsPerSecond + 10);
+  CHECK(run.rereads == 1);
+  CHECK(run.followed.size() == 2);
+  CHECK(run.finish(2 * kNsPerSecond).sample.outer_stacks_missed == 1);
 }
 
 TEST_CASE("A short copy ends at a page that was never touched, or where the stack ends") {

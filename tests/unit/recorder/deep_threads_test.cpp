@@ -45,6 +45,15 @@ TEST_CASE("the other threads of its process are told once, at their next whole s
   CHECK(run.told.size() == 2);
 }
 
+TEST_CASE("an end that was known stays, and is told once it is known") {
+  ToldThreads run;
+  run.threads.on_cut(7, 7, 90, 0);
+  for (const uint64_t end : {0x0, 0x1000, 0x2000}) run.threads.on_whole(7, 7, end);
+  run.threads.on_cut(7, 7, 100, 0);
+  run.threads.on_cut(7, 7, 110, 0x3000);
+  CHECK(run.told == Told{{7, 0}, {7, 0x1000}, {7, 0x1000}, {7, 0x3000}});
+}
+
 TEST_CASE("a replay has nobody to tell") {
   DeepThreads threads({}, {});
   CHECK_FALSE(threads.on_cut(7, 7, 90, 0));

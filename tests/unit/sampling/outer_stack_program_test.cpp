@@ -6,9 +6,11 @@
 #include "support/catch2.h"
 
 #include <cstring>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include <asm/ptrace.h>
@@ -271,6 +273,9 @@ TEST_CASE("nothing is copied of others' stacks, nor of those that the record hol
   Kernel shallow = of_stack(40'000);
   CHECK(shallow.run(program()) == 1);
   CHECK(shallow.blocks.empty());
+  shallow.pages.erase(shallow.stack_pointer & ~(kOuterPage_bytes - 1));
+  CHECK(shallow.run(program()) == 1);
+  CHECK(pages_copied(shallow) == shallow.pages);
   Kernel without_room = of_stack(200'000);
   without_room.room_blocks = 2;
   CHECK(without_room.run(program()) == 1);
@@ -278,11 +283,13 @@ TEST_CASE("nothing is copied of others' stacks, nor of those that the record hol
 }
 
 TEST_CASE("a record that ends before a missing page goes on behind it") {
-  for (const bool end_is_known : {true, false}) {
+  // The first one that is missing: that of the stack pointer, too.
+  for (const auto& [end_is_known, first] : std::initializer_list<std::pair<bool, uint64_t>>{
+           {true, 0}, {true, 2}, {false, 0}, {false, 2}}) {
     Kernel kernel = of_stack(250'000);
     if (!end_is_known) kernel.stack_end = 0;
     const uint64_t missing =
-        (kernel.stack_pointer & ~(kOuterPage_bytes - 1)) + 2 * kOuterPage_bytes;
+        (kernel.stack_pointer & ~(kOuterPage_bytes - 1)) + first * kOuterPage_bytes;
     for (const uint64_t page : {missing, missing + 5 * kOuterPage_bytes}) kernel.pages.erase(page);
     REQUIRE(kernel.run(program()) == 1);
     REQUIRE_FALSE(kernel.blocks.empty());

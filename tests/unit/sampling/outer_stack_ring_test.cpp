@@ -70,7 +70,7 @@ TEST_CASE("the blocks of a sample are its thread's, with its stack pointer, of i
   KernelRing kernel;
   kernel.add(header_at(kBlockAddress), 1);
   kernel.add(header_at(kBlockAddress + kOuterBlock_bytes), 5);
-  OuterStackRing ring(kernel.data);
+  OuterStackRing ring(kernel.data, kMaxCopying_ns);
   ring.look(0, kernel.producer);
   const auto pieces = ring.pieces_of(kSample);
   REQUIRE(pieces.size() == 2);  // between them in the ring lies a header
@@ -92,7 +92,7 @@ TEST_CASE("blocks are of no sample of another thread, place or time") {
   KernelRing kernel;
   kernel.add(header_at(kBlockAddress), 1);
   const auto is_of = [&](const SampledMoment& sample) {
-    OuterStackRing ring(kernel.data);
+    OuterStackRing ring(kernel.data, kMaxCopying_ns);
     ring.look(0, kernel.producer);
     return !ring.pieces_of(sample).empty();
   };
@@ -115,6 +115,20 @@ TEST_CASE("blocks are of no sample of another thread, place or time") {
   }
 }
 
+TEST_CASE("blocks are not of a sample that comes half a period later") {
+  CHECK(max_copying_ns(101) == kMaxCopying_ns);
+  CHECK(max_copying_ns(1'000) == kMaxCopying_ns);
+  CHECK(max_copying_ns(10'000) == 50'000);
+  KernelRing kernel;
+  kernel.add(header_at(kBlockAddress), 1);
+  OuterStackRing ring(kernel.data, max_copying_ns(10'000));
+  ring.look(0, kernel.producer);
+  SampledMoment later = kSample;
+  later.time_ns += 100'000;
+  CHECK(ring.pieces_of(later).empty());
+  CHECK_FALSE(ring.pieces_of(kSample).empty());
+}
+
 TEST_CASE("of samples in one place each has its own blocks, or none") {
   KernelRing kernel;
   OuterBlockHeader header = header_at(kBlockAddress);
@@ -124,7 +138,7 @@ TEST_CASE("of samples in one place each has its own blocks, or none") {
     header.time_ns = kSampleTime_ns + after_ns;
     kernel.add(header, first_page);
   }
-  OuterStackRing ring(kernel.data);
+  OuterStackRing ring(kernel.data, kMaxCopying_ns);
   ring.look(0, kernel.producer);
   SampledMoment sample = kSample;
   for (const auto& [after_ns, first_page] : std::initializer_list<std::pair<uint64_t, int>>{
@@ -140,7 +154,7 @@ TEST_CASE("pages that were not there are in no piece") {
   KernelRing kernel;
   kernel.add(header_at(kBlockAddress, 0b0010), 0);
   kernel.add(header_at(kBlockAddress + kOuterBlock_bytes, 0b1111), 4);
-  OuterStackRing ring(kernel.data);
+  OuterStackRing ring(kernel.data, kMaxCopying_ns);
   ring.look(0, kernel.producer);
   const auto pieces = ring.pieces_of(kSample);
   REQUIRE(pieces.size() == 2);
@@ -155,7 +169,7 @@ TEST_CASE("a block that goes on at the ring's begin is two pieces, and no byte i
   kernel.producer = 10 * kOuterRing_bytes - kRecord_bytes / 2;
   const uint64_t consumer = kernel.producer;
   kernel.add(header_at(kBlockAddress), 1);
-  OuterStackRing ring(kernel.data);
+  OuterStackRing ring(kernel.data, kMaxCopying_ns);
   ring.look(consumer, kernel.producer);
   const auto pieces = ring.pieces_of(kSample);
   REQUIRE(pieces.size() == 2);
@@ -171,12 +185,22 @@ TEST_CASE("what is given back is what is older, from the front on") {
     header.time_ns = time_ns;
     kernel.add(header, 1);
   }
-  OuterStackRing ring(kernel.data);
+  OuterStackRing ring(kernel.data, kMaxCopying_ns);
   ring.look(0, kernel.producer);
-  CHECK(ring.consumed_before(kSampleTime_ns) == 0);
-  CHECK(ring.consumed_before(kSampleTime_ns + 1) == kRecord_bytes);
-  CHECK(ring.consumed_before(kSampleTime_ns + 15) == kRecord_bytes);
-  CHECK(ring.consumed_before(kSampleTime_ns + 21) == 3 * kRecord_bytes);
+  CHECK(ring.forget_before(kSampleTime_ns) == 0);
+  CHECK(ring.forget_before(kSampleTime_ns + 1) == kRecord_bytes);
+  CHECK(ring.forget_before(kSampleTime_ns + 15) == kRecord_bytes);
+  CHECK(total_size_of(ring.pieces_of(kSample)) == kOuterBlock_bytes);  // that at 20 ns
+  CHECK(ring.forget_before(kSampleTime_ns + 21) == 3 * kRecord_bytes);
+}
+
+TEST_CASE("what was given back is of no sample") {
+  KernelRing kernel;
+  kernel.add(header_at(kBlockAddress), 1);
+  OuterStackRing ring(kernel.data, kMaxCopying_ns);
+  ring.look(0, kernel.producer);
+  CHECK(ring.forget_before(kSampleTime_ns + 1) == kRecord_bytes);
+  CHECK(ring.pieces_of(kSample).empty());
 }
 
 TEST_CASE("a block that is being written ends the look, one that was given up is passed over") {
@@ -185,12 +209,12 @@ TEST_CASE("a block that is being written ends the look, one that was given up is
   kernel.add(header_at(kBlockAddress), 1);
   kernel.add(header_at(kBlockAddress + kOuterBlock_bytes), 1, BPF_RINGBUF_BUSY_BIT);
   kernel.add(header_at(kBlockAddress + 2 * kOuterBlock_bytes), 1);
-  OuterStackRing ring(kernel.data);
+  OuterStackRing ring(kernel.data, kMaxCopying_ns);
   ring.look(0, kernel.producer);
   CHECK(total_size_of(ring.pieces_of(kSample)) == kOuterBlock_bytes);
-  CHECK(ring.consumed_before(UINT64_MAX) == 2 * kRecord_bytes);
+  CHECK(ring.forget_before(UINT64_MAX) == 2 * kRecord_bytes);
   ring.look(0, kRecord_bytes);
-  CHECK(ring.consumed_before(0) == kRecord_bytes);  // nothing but what was given up
+  CHECK(ring.forget_before(0) == kRecord_bytes);  // nothing but what was given up
 }
 
 TEST_CASE("positions may count beyond their last number") {
@@ -198,21 +222,21 @@ TEST_CASE("positions may count beyond their last number") {
   kernel.producer = UINT64_MAX - kRecord_bytes / 2 + 1;
   const uint64_t consumer = kernel.producer;
   kernel.add(header_at(kBlockAddress), 1);
-  OuterStackRing ring(kernel.data);
+  OuterStackRing ring(kernel.data, kMaxCopying_ns);
   ring.look(consumer, kernel.producer);
   CHECK(total_size_of(ring.pieces_of(kSample)) == kOuterBlock_bytes);
-  CHECK(ring.consumed_before(UINT64_MAX) == kernel.producer);
+  CHECK(ring.forget_before(UINT64_MAX) == kernel.producer);
 }
 
 TEST_CASE("a damaged ring gives nothing, and comes to an end") {
   KernelRing kernel;
   kernel.add(header_at(kBlockAddress), 1);
-  OuterStackRing ring(kernel.data);
+  OuterStackRing ring(kernel.data, kMaxCopying_ns);
   for (const auto& [consumer, producer] : std::initializer_list<std::pair<uint64_t, uint64_t>>{
            {kRecord_bytes, 0}, {0, kOuterRing_bytes + 8}, {0, kRecord_bytes - 8}, {0, 4}}) {
     ring.look(consumer, producer);
     CHECK(ring.pieces_of(kSample).empty());
-    CHECK(ring.consumed_before(UINT64_MAX) == consumer);
+    CHECK(ring.forget_before(UINT64_MAX) == consumer);
   }
   kernel.put_u32(0, 0x3fff'fff8);  // longer than the ring
   ring.look(0, kernel.producer);

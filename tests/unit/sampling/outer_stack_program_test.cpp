@@ -191,9 +191,9 @@ class Kernel {
   std::byte frame_[512];
   std::byte block_[sizeof(OuterBlockHeader) + kOuterBlock_bytes];
 #if defined(__x86_64__)
-  struct pt_regs user_registers_ {};
+  struct pt_regs user_registers_ = {};
 #else
-  struct user_pt_regs user_registers_ {};
+  struct user_pt_regs user_registers_ = {};
 #endif
 };
 

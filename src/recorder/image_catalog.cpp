@@ -19,8 +19,10 @@ ChunkImages images_of_chunk(const profile::RawChunk& chunk, const target::ImageS
       auto image = images.image(frame.image);
       if (image == nullptr) continue;
       auto function_starts = image->function_starts();
-      result.files.emplace(frame.image,
-                           ChunkImages::File{std::move(image), std::move(function_starts)});
+      auto debug_file = image->debug_file();
+      result.files.emplace(
+          frame.image,
+          ChunkImages::File{std::move(image), std::move(function_starts), std::move(debug_file)});
     }
   }
   return result;
@@ -86,6 +88,13 @@ void find_function_starts(const elf::FunctionStarts& starts,
   }
 }
 
+std::optional<symbols::DebugSymbols> debug_symbols_of(const ChunkImages::File& file) {
+  if (file.debug_file == nullptr) return std::nullopt;
+  const auto layout = elf::read_layout(*file.debug_file);
+  if (!layout || !layout->symtab) return std::nullopt;
+  return symbols::DebugSymbols{*file.debug_file, *layout->symtab};
+}
+
 }  // namespace
 
 SymbolFrameNames::SymbolFrameNames(ChunkImages images) : images_(std::move(images)) {
@@ -117,7 +126,7 @@ void SymbolFrameNames::name_frames_of(const ChunkImages::File& file, Frames fram
                                       std::vector<uint32_t> members, Names& names) {
   const auto addresses = sorted_addresses<LinkAddress>(frames, members);
   take_names(symbols::names_at(file.image->file(), file.image->layout(), addresses, symbol_budget_,
-                               file.function_starts.get()),
+                               file.function_starts.get(), debug_symbols_of(file)),
              members, names);
   if (file.function_starts != nullptr) {
     find_function_starts(*file.function_starts, addresses, members, names);

@@ -22,6 +22,7 @@ struct ChunkImages {
   struct File {
     std::shared_ptr<const target::LoadedImage> image;
     std::shared_ptr<const elf::FunctionStarts> function_starts;  // null without unwind tables
+    std::shared_ptr<const ByteSource> debug_file;                // null: none is needed or there
   };
   std::unordered_map<uint32_t, File> files;
   std::unordered_map<uint32_t, AnonymousRegions::Region> regions;
@@ -31,8 +32,8 @@ struct ChunkImages {
 ChunkImages images_of_chunk(const profile::RawChunk& chunk, const target::ImageStore& images,
                             const AnonymousRegions& regions);
 
-// Names from the images' own symbol tables, else where functions begin by their CFI; of JIT code
-// from its process's JIT map. The finishing thread's half.
+// Names from the images' symbol tables and those of their debug files, else where functions begin
+// by their CFI; of JIT code from its process's JIT map. The finishing thread's half.
 class SymbolFrameNames final : public profile::FrameNames {
  public:
   explicit SymbolFrameNames(ChunkImages images);

@@ -334,11 +334,15 @@ void name_plt_entries(const Question& asked, Names& names) {
 std::vector<std::optional<std::string>> names_at(const ByteSource& file, const elf::Layout& layout,
                                                  std::span<const LinkAddress> sorted_addresses,
                                                  SymbolBudget& budget,
-                                                 const elf::FunctionStarts* function_starts) {
+                                                 const elf::FunctionStarts* function_starts,
+                                                 const std::optional<DebugSymbols>& debug_symbols) {
   const Question asked{file, layout, function_starts, sorted_addresses, budget};
   Names names = names_of_table(asked, file, layout.symtab);
   // A .symtab may hold a few symbols only (strip -K, ld --retain-symbols-file).
   if (!names.are_all_functions()) {
+    if (debug_symbols) {
+      names.merge(names_of_table(asked, debug_symbols->file, debug_symbols->symtab));
+    }
     names.merge(names_of_go(asked));
     names.merge(names_of_debugdata(asked));
     names.merge(names_of_table(asked, file, layout.dynsym));

@@ -1,5 +1,5 @@
-// Function names from an image's own symbol tables (.symtab; without it, MiniDebugInfo and
-// .dynsym, and what Go's runtime calls its functions), for a batch of addresses.
+// Function names from an image's symbol tables (.symtab; without it, the debug file's,
+// MiniDebugInfo and .dynsym, and what Go's runtime calls its functions), for a batch of addresses.
 #pragma once
 
 #include "base/address.h"
@@ -25,6 +25,12 @@ struct SymbolBudget {
   uint64_t tables_cut = 0;  // that were not, or not wholly, read or demangled for want of it
 };
 
+// A separate debug file of the same build: its symbol table has the names that were stripped.
+struct DebugSymbols {
+  const ByteSource& file;
+  elf::SymbolSection symtab;
+};
+
 // Names for link addresses sorted in ascending order; nullopt where no function symbol holds the
 // address. One pass over the table in pieces: memory is bounded by the number of addresses, not by
 // the table. Demangled; at most 1 KiB each. Unreadable or hostile tables give no names, never an
@@ -35,7 +41,8 @@ struct SymbolBudget {
 std::vector<std::optional<std::string>> names_at(
     const ByteSource& file, const elf::Layout& layout,
     std::span<const LinkAddress> sorted_addresses, SymbolBudget& budget,
-    const elf::FunctionStarts* function_starts = nullptr);
+    const elf::FunctionStarts* function_starts = nullptr,
+    const std::optional<DebugSymbols>& debug_symbols = std::nullopt);
 
 // Itanium C++, Rust (legacy and v0), D; anything else is returned as it is. Without return type.
 // Output is bounded; a name that would grow beyond the bound is returned as it is.

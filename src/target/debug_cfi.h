@@ -5,10 +5,10 @@
 #include "base/byte_source.h"
 #include "elf/cfi_table.h"
 #include "elf/layout.h"
+#include "target/debug_file.h"
 #include "unwind/row.h"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,16 +34,10 @@ struct CfiBudget {
 // Looked at in this order, each when none before covers an address. Recording thread only.
 class DebugCfi {
  public:
-  // Finds the debug file of the image's build id, which it proves. NotFound is no problem, nor is
-  // Gone: nobody is left in whose root directory it could be looked for, but another process may
-  // come.
-  using FindDebugFile = std::function<Result<std::shared_ptr<const ByteSource>>()>;
-
-  DebugCfi(std::shared_ptr<const ByteSource> file, FindDebugFile find_debug_file,
+  // `debug_file` must outlive this.
+  DebugCfi(std::shared_ptr<const ByteSource> file, DebugFile& debug_file,
            std::shared_ptr<CfiBudget> budget)
-      : file_(std::move(file)),
-        find_debug_file_(std::move(find_debug_file)),
-        budget_(std::move(budget)) {}
+      : file_(std::move(file)), debug_file_(debug_file), budget_(std::move(budget)) {}
 
   // As CfiSource::row_at(). `layout` is the image's, of the file. Never Root.
   unwind::RowStatus row_at(const elf::Layout& layout, LinkAddress pc, unwind::Row& row);
@@ -73,7 +67,7 @@ class DebugCfi {
   uint64_t expanded_limit_bytes() const;
 
   std::shared_ptr<const ByteSource> file_;
-  FindDebugFile find_debug_file_;
+  DebugFile& debug_file_;
   std::shared_ptr<CfiBudget> budget_;
   std::vector<Table> tables_;
   Place next_ = Place::OwnSection;

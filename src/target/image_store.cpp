@@ -257,7 +257,7 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
   const RuntimeAddress first_seen =
       bias ? to_runtime(file.layout.first_vaddr(), *bias) : mapping.begin;
   const unwind::ImageId id = next_id_++;
-  DebugCfi::FindDebugFile find_debug_file;
+  DebugFile::Find find_debug_file;
   if (file.identity.build_id.size() > 1 && kind_of_mapping(mapping.path) == MappingKind::File) {
     find_debug_file = [this, id, debug_file = debug_file_of(mapping, file.identity),
                        asked_pid = std::optional<uint32_t>()]() mutable {

@@ -26,7 +26,9 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
  public:
   LoadedImage(unwind::ImageId id, std::string path, std::shared_ptr<const ByteSource> file,
               elf::Layout layout, elf::Identity identity, RuntimeAddress first_seen,
-              std::shared_ptr<CfiBudget> cfi_budget, DebugCfi::FindDebugFile find_debug_file = {});
+              std::shared_ptr<CfiBudget> cfi_budget, DebugFile::Find find_debug_file = {});
+  LoadedImage(const LoadedImage&) = delete;
+  LoadedImage& operator=(const LoadedImage&) = delete;
 
   // Known by name only: `identity` may hold the build id that the kernel gave, but no debug id: for
   // that, others would look up link addresses, which are not known.
@@ -62,6 +64,9 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   LinkAddress entry_point() const override { return layout_.entry; }
   // Recording thread only; what it gives is for any thread. Null if no walk needed the CFI so far.
   std::shared_ptr<const elf::FunctionStarts> function_starts() const;
+  // Recording thread only; what it gives is for any thread. For an image that a walk needed and
+  // that has no symbol table of its own: names of its functions are there. Null: there is none.
+  std::shared_ptr<const ByteSource> debug_file() const;
   // Recording thread only: gives the CFI's memory back. There are no rows from then on.
   void forget_cfi();
   uint64_t cfi_bytes() const { return cfi_paid_bytes_ + debug_cfi_.memory_bytes(); }
@@ -93,6 +98,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   mutable uint64_t cfi_paid_bytes_ = 0;
   std::shared_ptr<CfiBudget> cfi_budget_;
   mutable std::string cfi_error_;
+  mutable DebugFile debug_file_;
   mutable DebugCfi debug_cfi_;
 };
 

@@ -104,6 +104,30 @@ TEST_CASE("names that .dynsym has not are in MiniDebugInfo") {
   CHECK(names(image_with_debugdata(PackedBytes(100)), {0x1004, 0x1104}) == Names{"-", "exported"});
 }
 
+TEST_CASE("a debug file has the names that were stripped, and better ones than .dynsym's labels") {
+  SymbolTableBuilder dynamic;
+  dynamic.add(function("exported", 0x1100, 0x10));
+  dynamic.add({"label", 0x1200, 0, STT_NOTYPE, STB_GLOBAL, 1});
+  ElfBuilder elf;
+  elf.section({.name = ".text", .address = kText, .contents = std::vector<std::byte>(0x400)});
+  elf.section(
+      {.name = ".dynsym", .type = SHT_DYNSYM, .contents = dynamic.symbols(), .link = ".dynstr"});
+  elf.section({.name = ".dynstr", .type = SHT_STRTAB, .contents = dynamic.strings()});
+  elf.segment({.flags = PF_R | PF_X, .of_section = ".text"});
+  const MemoryByteSource file(elf.build());
+  const MemoryByteSource debug_file(
+      with_symbols({function("hidden", 0x1000, 0x10), function("in_assembly", 0x1200, 0x10)}));
+  const std::vector<LinkAddress> addresses = {{0x1004}, {0x1104}, {0x1204}, {0x1300}};
+  symbols::SymbolBudget budget;
+  const auto names = symbols::names_at(
+      file, elf::read_layout(file).value(), addresses, budget, nullptr,
+      symbols::DebugSymbols{debug_file, *elf::read_layout(debug_file).value().symtab});
+  CHECK(names[0] == "hidden");
+  CHECK(names[1] == "exported");
+  CHECK(names[2] == "in_assembly");
+  CHECK(names[3] == "label");
+}
+
 TEST_CASE("what a .symtab of a few symbols has not is in .dynsym") {
   SymbolTableBuilder kept, dynamic;
   kept.add(function("kept", 0x1000, 0x10));

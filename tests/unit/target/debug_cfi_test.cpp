@@ -232,3 +232,47 @@ TEST_CASE("a big-endian debug file is not used, and told") {
         std::vector<std::string>{"/lib/a.so: no unwind information of its debug data: it is "
                                  "big-endian, which this processor's programs are not"});
 }
+
+TEST_CASE(
+    "the debug file of an image without symbols is opened when a walk first needs the image") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1), debug_frame());
+  opener.files[kDebugFile] = make_library(build_id_of(1));
+  ImageStore images(opener);
+  const target::MappingFacts mapping = code_of("/lib/a.so", 0x1000'0000);
+  const auto image = images.image(images.module_for(mapping).image);
+  CHECK(image->debug_file() == nullptr);
+  unwind::Row row;
+  CHECK(image->row_at(kFunction, row) == RowStatus::Found);
+  opener.ended = {mapping.pid};
+  const auto debug_file = image->debug_file();
+  REQUIRE(debug_file);
+  CHECK(debug_file->size_bytes() == opener.files[kDebugFile].size());
+  CHECK(images.images_with_debug_cfi() == 0);
+}
+
+TEST_CASE("the debug file of an image with symbols of its own is not opened for names") {
+  FakeOpener opener;
+  SymbolTableBuilder table;
+  ElfBuilder elf;
+  elf.section({.name = ".note.gnu.build-id",
+               .type = SHT_NOTE,
+               .contents = elf_note(std::endian::little, "GNU", NT_GNU_BUILD_ID, build_id_of(1)),
+               .alignment = 4});
+  elf.section(
+      {.name = ".symtab", .type = SHT_SYMTAB, .contents = table.symbols(), .link = ".strtab"});
+  elf.section({.name = ".strtab", .type = SHT_STRTAB, .contents = table.strings()});
+  elf.section({.name = ".text",
+               .flags = SHF_ALLOC | SHF_EXECINSTR,
+               .address = 0x3000,
+               .contents = std::vector<std::byte>(0x1000, std::byte{0x90}),
+               .file_offset = 0x1000});
+  elf.segment({.flags = PF_R | PF_X, .of_section = ".text"});
+  opener.files["/lib/a.so"] = elf.build();
+  opener.files[kDebugFile] = make_library(build_id_of(1));
+  ImageStore images(opener);
+  const auto image = images.image(images.module_for(code_of("/lib/a.so", 0x1000'0000)).image);
+  unwind::Row row;
+  image->row_at(kFunction, row);
+  CHECK(image->debug_file() == nullptr);
+}

@@ -289,7 +289,7 @@ int record_command(RecordOptions options) {
     os::make_write_signals_errors();
     return record_replayed(options);
   }
-  const auto signals = os::SignalSet::install();
+  const auto signals = os::SignalSet::install(!options.command.empty());
   if (!signals) {
     complain(signals.error().message);
     return options.command.empty() ? kInputOutput : kOwnFailure;

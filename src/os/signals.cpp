@@ -3,6 +3,8 @@
 #include "os/errors.h"
 #include "os/memory_privacy.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 
@@ -30,6 +32,8 @@ bool is_ignored(int signal) {
   struct sigaction action = {};
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
+
+constexpr std::array kCommandSignals{SIGUSR1, SIGUSR2, SIGWINCH};
 
 sigset_t ending_signals() {
   sigset_t signals;
@@ -68,16 +72,23 @@ void save_and_set_dispositions() {
 
 }  // namespace
 
-Result<SignalSet> SignalSet::install() {
-  const sigset_t ending = ending_signals();
+bool SignalSet::is_of_command(int signal) {
+  return std::ranges::find(kCommandSignals, signal) != kCommandSignals.end();
+}
+
+Result<SignalSet> SignalSet::install(bool has_command) {
+  sigset_t taken = ending_signals();
+  if (has_command) {
+    for (const int signal : kCommandSignals) sigaddset(&taken, signal);
+  }
   save_and_set_dispositions();
   sigset_t previous_mask;
-  if (::sigprocmask(SIG_BLOCK, &ending, &previous_mask) != 0) {
+  if (::sigprocmask(SIG_BLOCK, &taken, &previous_mask) != 0) {
     return fail_with_errno(errno, "sigprocmask");
   }
   if (!g_inherited.is_saved) g_inherited.mask = previous_mask;
   g_inherited.is_saved = true;
-  Fd fd(::signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
+  Fd fd(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.is_open()) return fail_with_errno(errno, "signalfd");
   return SignalSet(std::move(fd));
 }

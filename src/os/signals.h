@@ -10,11 +10,13 @@ namespace sentry_prof::os {
 
 // Blocks SIGINT, SIGTERM, and unless they were ignored (as under nohup) SIGHUP and SIGQUIT for the
 // whole process and makes them readable, even if SIGINT or SIGTERM was ignored before; ignores
-// SIGPIPE and SIGXFSZ, and SIGCHLD is no more ignored.
+// SIGPIPE and SIGXFSZ, and SIGCHLD is no more ignored. Of a launched command also SIGUSR1, SIGUSR2
+// and SIGWINCH, by which servers reload, reopen their logs or end: is_of_command().
 // Must run before any thread is started.
 class SignalSet {
  public:
-  static Result<SignalSet> install();
+  static Result<SignalSet> install(bool has_command = false);
+  static bool is_of_command(int signal);
   int fd() const { return fd_.get(); }
   struct Taken {
     int number = 0;

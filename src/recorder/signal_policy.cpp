@@ -41,6 +41,13 @@ void SignalPolicy::pass_on(const os::SignalSet::Taken& signal) const {
   }
 }
 
+// A terminal tells all of its foreground group of a new size: pass_on() knows.
+bool SignalPolicy::pass_through(const os::SignalSet::Taken& signal) const {
+  if (!os::SignalSet::is_of_command(signal.number)) return false;
+  if (child_ != nullptr && !child_->has_ended()) pass_on(signal);
+  return true;
+}
+
 bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const {
   if (signal.number != SIGQUIT || child_ == nullptr || child_->has_ended()) return false;
   pass_on(signal);
@@ -50,12 +57,13 @@ bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const
 void SignalPolicy::before_exec() {
   while (const auto signal = take()) {
     ::kill(child_->pid(), signal->number);
-    has_passed_on_ = true;
+    if (!os::SignalSet::is_of_command(signal->number)) has_passed_on_ = true;
   }
 }
 
 bool SignalPolicy::ends_recording() {
   while (const auto signal = take()) {
+    if (pass_through(*signal)) continue;
     if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
     const bool is_first_for_child = child_ != nullptr && !has_passed_on_;
     if (is_first_for_child || (child_ != nullptr && signal->number == SIGHUP)) {
@@ -75,6 +83,7 @@ bool SignalPolicy::ends_recording() {
 
 void SignalPolicy::while_finishing() {
   while (const auto signal = take()) {
+    if (pass_through(*signal)) continue;
     if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
     if (ending_signal_ != 0) os::die_by_signal(signal->number);
     if (child_ == nullptr) {

@@ -1,4 +1,4 @@
-// What SIGINT, SIGTERM, SIGHUP and SIGQUIT mean during a run, in one place.
+// What signals mean during a run, in one place.
 //
 // Attached: the first one ends the recording; a further one, while the last file is being finished,
 // leaves at once. With a launched command the first one is the command's business: ^C reaches it by
@@ -7,7 +7,9 @@
 // '&'). SIGHUP is passed on, and ends the recording at once: nobody is there to send a second one.
 // Once the command has ended there is nobody to pass on to: of two signals the second leaves.
 // SIGQUIT (^\) is a launched command's, however often it comes: some dump their threads at it
-// (Java, Go). Attached it is one of the others. A command that goes on when its recording is over
+// (Java, Go). Attached it is one of the others. SIGUSR1, SIGUSR2 and SIGWINCH are passed on as they
+// come: sentry-prof may be the first process of a container. A command that goes on when its
+// recording is over
 // (--duration) still gets what is sent to us.
 #pragma once
 
@@ -43,7 +45,8 @@ class SignalPolicy {
   // The next pending signal that another process, or the terminal, sent.
   std::optional<os::SignalSet::Taken> take();
   bool is_repeat(int signal);
-  // False, and not done, of a signal that means more.
+  // Of those that are a launched command's only. False, and not done, of a signal that means more.
+  bool pass_through(const os::SignalSet::Taken& signal) const;
   bool pass_to_child_alone(const os::SignalSet::Taken& signal) const;
   void pass_on(const os::SignalSet::Taken& signal) const;
 

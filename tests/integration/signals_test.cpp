@@ -7,6 +7,8 @@
 
 #include <csignal>
 #include <filesystem>
+#include <initializer_list>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -122,6 +124,26 @@ TEST_CASE("SIGQUIT is the launched command's, however often it comes", "[signals
   CHECK(recording.result.standard_output == "ready\ndumped\ndumped\ndumped\n");
   REQUIRE(recording.profiles.size() == 1);
   CHECK(recording.summary().number("duration_s") > 0.8);
+}
+
+TEST_CASE("What servers reload and reopen logs by reaches the launched command, and ends nothing",
+          "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const char* const script =
+      "trap 'echo reopened' USR1; trap 'echo reloaded' USR2; trap 'echo resized' WINCH; "
+      "trap 'end=1' TERM; echo ready; while [ -z \"$end\" ]; do :; done";
+  BackgroundProcess profiler(record_command(directory, {.command = {"sh", "-c", script}}));
+  REQUIRE(profiler.wait_for_output("ready"));
+  for (const auto& [signal, answer] : std::initializer_list<std::pair<int, const char*>>{
+           {SIGUSR1, "reopened"}, {SIGUSR2, "reloaded"}, {SIGWINCH, "resized"}}) {
+    profiler.send_signal(signal);
+    CHECK(profiler.wait_for_output(answer));
+  }
+  profiler.send_signal(SIGTERM);
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK(recording.result.status() == 0);
+  CHECK(recording.profiles.size() == 1);
 }
 
 TEST_CASE("A signal at any moment leaves a whole file or none", "[signals]") {

@@ -1,5 +1,6 @@
 #include "cli/config_file.h"
 
+#include "base/utf8.h"
 #include "cli/config_text.h"
 #include "cli/dsn_source.h"
 #include "cli/environment.h"
@@ -202,7 +203,8 @@ std::string printed_config(CLI::App& subcommand, const std::string& config_path,
     }
     // A DSN given to the wrong option is a secret, too.
     text +=
-        without_userinfo(fmt::format("{:<18} {:<30} # {}\n", name, setting.value, setting.source));
+        without_userinfo(fmt::format("{:<18} {:<30} # {}\n", name, printable_utf8(setting.value),
+                                     printable_utf8(setting.source)));
   }
   return text;
 }

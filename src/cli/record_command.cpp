@@ -231,6 +231,7 @@ int record_launched(const RecordOptions& options, const SharedFiles& files,
     return not_recorded(run.error(), *child, (*outputs)->upload.get(), live.recorder, signals);
   }
   files->end();
+  run->figures.target_is_stopped = !child->has_ended() && os::is_stopped(child->pid());
   if (run->reason == recorder::StopReason::TargetEnded && !options.no_children) {
     run->figures.command_cpu_ns = child->cpu_time_ns();
   }

@@ -21,8 +21,9 @@ namespace {
 
 std::string_view next_step(int error_number) {
   switch (error_number) {
-    case ENOENT:
     case ENOTDIR:
+      return "A file has the name of a directory of that path: name another place.";
+    case ENOENT:
       return "Create the directory first, or name another place.";
     case EACCES:
     case EPERM:

@@ -232,7 +232,10 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   os::ProcessMemoryReader memory;
   RecordingOptions options = recording_options(main_pid, memory);
   if (options_.raw_log != nullptr) log_session(main_pid);
-  Recording recording(std::move(options), run.processes, run.images, *run.finisher, begin_ns_);
+  // Not on the stack, of which `ulimit -s` may leave us 64 KiB.
+  const auto made = std::make_unique<Recording>(std::move(options), run.processes, run.images,
+                                                *run.finisher, begin_ns_);
+  Recording& recording = *made;
 
   RunResult result;
   result.reason = loop(recording, run);

@@ -209,8 +209,8 @@ RecordingOptions Recorder::recording_options(uint32_t main_pid,
     return files->find_jit_map(pid, program_begin_ns);
   };
   if (sampler_.setup().copies_outer_stacks) {
-    options.follow_outer_stack = [this](uint32_t tid, uint64_t stack_end) {
-      sampler_.follow_outer_stack(tid, stack_end);
+    options.follow_outer_stack = [this](uint32_t pid, uint32_t tid, uint64_t stack_end) {
+      sampler_.follow_outer_stack(pid, tid, stack_end);
     };
   }
   options.read_memory = [&memory, raw_log = options_.raw_log](const MemoryRequest& request,

@@ -22,6 +22,11 @@ inline constexpr uint64_t kOuterBegin_bytes = kMaxStack_bytes - (kMaxChain + 1) 
 // That a sample has: each page may stand alone, and one may lie at both ends of the ring.
 inline constexpr size_t kMaxOuterPieces = kMaxOuterBlocks * kOuterBlock_pages + 1;
 
+// The key that all threads of a process are followed by, beside those of its threads: ids of tasks
+// are below PID_MAX_LIMIT, 2^22 (include/linux/threads.h).
+inline constexpr uint32_t kProcessKey = uint32_t{1} << 31;
+constexpr uint32_t key_of_process(uint32_t pid) { return pid | kProcessKey; }
+
 // Farther away is the end of another stack: a coroutine runs, whose end is not known.
 inline constexpr uint64_t kMaxStackDistance_bytes = 64u << 20;
 

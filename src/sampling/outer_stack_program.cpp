@@ -25,7 +25,7 @@ constexpr int16_t kPcOffset = offsetof(struct user_pt_regs, pc);
 
 // Places in the program's own stack.
 constexpr int16_t kTid = -8, kStackPointer = -16, kPc = -24, kTime = -32, kAddress = -40,
-                  kEndIsKnown = -48;
+                  kEndIsKnown = -48, kProcess = -56;
 constexpr int32_t kPageMask = -static_cast<int32_t>(kOuterPage_bytes);
 constexpr int32_t kBlockMask = -static_cast<int32_t>(kOuterBlock_bytes);
 constexpr int32_t kAllPages = (1 << kOuterBlock_pages) - 1;
@@ -53,12 +53,25 @@ class OuterStackProgram {
   void find_thread() {
     code_.call(BPF_FUNC_get_current_pid_tgid);
     code_.store(Frame, kTid, R0);  // the lower half is the thread's, on little-endian machines
+    look_up(kTid);
+    const auto is_known = code_.jump_if_not_zero(R0);
+    code_.load(R1, Frame, kTid);
+    code_.shift_right(R1, 32);
+    code_.move(R2, static_cast<int32_t>(kProcessKey));
+    code_.bit_or(R1, R2);
+    code_.store(Frame, kProcess, R1);
+    look_up(kProcess);
+    to_end_.push_back(code_.jump_if_zero(R0));
+    code_.lands(is_known);
+    code_.load(R9, R0, 0);
+  }
+
+  // R0: where the value is.
+  void look_up(int16_t key) {
     code_.load_map(R1, threads_map_fd_);
     code_.move(R2, Frame);
-    code_.add(R2, kTid);
+    code_.add(R2, key);
     code_.call(BPF_FUNC_map_lookup_elem);
-    to_end_.push_back(code_.jump_if_zero(R0));
-    code_.load(R9, R0, 0);
   }
 
   // R8: its stack pointer.

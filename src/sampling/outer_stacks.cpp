@@ -29,7 +29,8 @@ constexpr size_t kMinRing_bytes = 4u << 20;
 // all at once.
 constexpr size_t kRingPerCpu_bytes = 1u << 20;
 constexpr size_t kMaxRing_bytes = 16u << 20;
-// As many threads with deep stacks as are likely to run at a time; the least used one gives way.
+// As many threads of processes with deep stacks as are likely to run at a time; the least used one
+// gives way.
 constexpr uint32_t kMaxThreads = 1024;
 // PROC_PID_INIT_INO of include/linux/proc_ns.h. Programs are told the first namespace's ids.
 constexpr uint64_t kFirstPidNamespace = 0xeffffffc;
@@ -128,11 +129,16 @@ bool OuterStacks::attach(int event_fd) const {
   return ::ioctl(event_fd, PERF_EVENT_IOC_SET_BPF, program_.get()) == 0;
 }
 
-void OuterStacks::follow(uint32_t tid, uint64_t stack_end) {
+void OuterStacks::follow(uint32_t pid, uint32_t tid, uint64_t stack_end) {
   if (!map_ring()) return;
+  set_stack_end(key_of_process(pid), 0);
+  set_stack_end(tid, stack_end);
+}
+
+void OuterStacks::set_stack_end(uint32_t key, uint64_t stack_end) const {
   bpf_attr attr = empty_attr();
   attr.map_fd = static_cast<uint32_t>(threads_.get());
-  attr.key = address_of(&tid);
+  attr.key = address_of(&key);
   attr.value = address_of(&stack_end);
   attr.flags = BPF_ANY;
   bpf(BPF_MAP_UPDATE_ELEM, attr);

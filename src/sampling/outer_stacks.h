@@ -29,8 +29,8 @@ class OuterStacks {
   // it, too. False if it refuses.
   bool attach(int event_fd) const;
   // From now on outer parts of this thread's stack are copied. `stack_end`: the address behind its
-  // last byte; 0: not known.
-  void follow(uint32_t tid, uint64_t stack_end);
+  // last byte; 0: not known. And those of all threads of its process: it is not known of these.
+  void follow(uint32_t pid, uint32_t tid, uint64_t stack_end);
 
   // What the kernel has copied by now can be asked for.
   void look();
@@ -43,6 +43,7 @@ class OuterStacks {
 
  private:
   OuterStacks() = default;
+  void set_stack_end(uint32_t key, uint64_t stack_end) const;
   bool map_ring();
 
   os::Fd threads_, ring_map_, program_;

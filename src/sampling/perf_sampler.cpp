@@ -46,7 +46,7 @@ class PerfSampler final : public Sampler, private RecordSink {
   Result<void> attach_before_exec(pid_t child) override;
   std::span<const int> poll_fds() const override { return poll_fds_; }
   void drain(EventSink& sink, bool is_final) override;
-  void follow_outer_stack(uint32_t tid, uint64_t stack_end) override;
+  void follow_outer_stack(uint32_t pid, uint32_t tid, uint64_t stack_end) override;
   void stop() override;
   const SamplerSetup& setup() const override { return attachment_.setup(); }
   const SamplerStats& stats() const override { return counter_.stats(); }
@@ -135,9 +135,9 @@ void PerfSampler::release_outer_stacks_before(uint64_t time_ns) {
   outer_stacks->release_before(time_ns - std::min(time_ns, kOuterSlack_ns));
 }
 
-void PerfSampler::follow_outer_stack(uint32_t tid, uint64_t stack_end) {
+void PerfSampler::follow_outer_stack(uint32_t pid, uint32_t tid, uint64_t stack_end) {
   if (attachment_.outer_stacks() != nullptr) {
-    attachment_.outer_stacks()->follow(tid, stack_end);
+    attachment_.outer_stacks()->follow(pid, tid, stack_end);
   }
 }
 

@@ -101,9 +101,9 @@ class Sampler {
   // call, but for some that the kernel published late. `is_final`: everything.
   virtual void drain(EventSink& sink, bool is_final) = 0;
   // The thread's stacks are larger than what a record holds: from now on SampleEvent::outer_stack
-  // has more of them, where it can be had. `stack_end`: the address behind the stack's last byte;
-  // 0: not known.
-  virtual void follow_outer_stack(uint32_t tid, uint64_t stack_end) = 0;
+  // has more of them, where it can be had, and of those of its process's other threads, which may
+  // be like it. `stack_end`: the address behind the stack's last byte; 0: not known.
+  virtual void follow_outer_stack(uint32_t pid, uint32_t tid, uint64_t stack_end) = 0;
   // No more samples from here on; what is in the rings can still be drained.
   virtual void stop() = 0;
 

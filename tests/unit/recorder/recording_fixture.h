@@ -91,7 +91,7 @@ struct RecordingFixture {
       if (!reread) return fail(ErrorCode::Gone, "it has ended");
       return reread(pid);
     };
-    options.follow_outer_stack = [this](uint32_t tid, uint64_t end) {
+    options.follow_outer_stack = [this](uint32_t, uint32_t tid, uint64_t end) {
       followed.emplace_back(tid, end);
     };
     options.find_jit_map = [this](uint32_t pid, uint64_t program_begin_ns) {

@@ -27,7 +27,8 @@ constexpr uint64_t kNow_ns = 77;
 // What the kernel does for the program, and what it has of the machine.
 class Kernel {
  public:
-  std::optional<uint64_t> stack_end;  // of the thread, if it is followed
+  std::optional<uint64_t> stack_end;    // of the thread, if it is followed itself
+  std::optional<uint64_t> process_end;  // what its process is followed by
   uint64_t stack_pointer = 0;
   std::set<uint64_t> pages;  // those that are there, by address
   size_t room_blocks = 100;
@@ -138,7 +139,7 @@ class Kernel {
         break;
       case BPF_FUNC_map_lookup_elem:
         CHECK(registers_[1] == kThreadsMap);
-        result = stack_end ? address_of(&*stack_end) : 0;
+        result = look_up(*reinterpret_cast<const uint32_t*>(registers_[2]));
         break;
       case BPF_FUNC_get_current_task_btf:
         result = 1;
@@ -168,6 +169,13 @@ class Kernel {
     }
     for (const int scratched : {1, 2, 3, 4, 5}) registers_[scratched] = 0xdead;
     registers_[0] = result;
+  }
+
+  uint64_t look_up(uint32_t key) const {
+    const bool is_process = key == key_of_process(static_cast<uint32_t>(kTid >> 32));
+    if (!is_process) CHECK(key == static_cast<uint32_t>(kTid));
+    const std::optional<uint64_t>& end = is_process ? process_end : stack_end;
+    return end ? address_of(&*end) : 0;
   }
 
   uint64_t user_registers() {
@@ -280,6 +288,15 @@ TEST_CASE("nothing is copied of others' stacks, nor of those that the record hol
   without_room.room_blocks = 2;
   CHECK(without_room.run(program()) == 1);
   CHECK(without_room.blocks.size() == 2);
+}
+
+TEST_CASE("a thread that is not known is followed by its process, and its block has its own id") {
+  Kernel kernel = of_stack(150'000);
+  kernel.stack_end.reset();
+  kernel.process_end = 0;
+  REQUIRE(kernel.run(program()) == 1);
+  CHECK(pages_copied(kernel).contains(kStackEnd - kOuterPage_bytes));
+  CHECK(kernel.blocks.front().tid == static_cast<uint32_t>(kTid));
 }
 
 TEST_CASE("a record that ends before a missing page goes on behind it") {

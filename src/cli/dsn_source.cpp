@@ -70,12 +70,13 @@ std::optional<Found> look_for_sentryclirc(std::string& passed_over) {
   return home.empty() ? std::nullopt : look_into(home, passed_over);
 }
 
-Result<Found> find(const std::string& dsn, const std::string& dsn_file) {
-  if (!dsn.empty()) return Found{dsn, "--dsn"};
+Result<Found> find(const std::string& dsn, const std::string& dsn_file, const std::string& from) {
+  if (!dsn.empty()) return Found{dsn, from + "--dsn"};
   if (!dsn_file.empty()) {
     const auto text = os::read_input(dsn_file, kMaxFile_bytes);
-    if (!text) return fail(ErrorCode::InvalidArgument, "--dsn-file: " + text.error().message);
-    return Found{std::string(trimmed(*text)), "--dsn-file " + dsn_file};
+    if (!text)
+      return fail(ErrorCode::InvalidArgument, from + "--dsn-file: " + text.error().message);
+    return Found{std::string(trimmed(*text)), from + "--dsn-file " + dsn_file};
   }
   if (std::string value = environment_variable("SENTRY_DSN"); !value.empty()) {
     // A secret of Kubernetes made by `echo` ends in a newline.
@@ -111,8 +112,9 @@ std::string dsn_in_sentryclirc(const std::string& text) {
   return "";
 }
 
-Result<FoundDsn> find_dsn(const std::string& dsn, const std::string& dsn_file) {
-  const auto found = find(dsn, dsn_file);
+Result<FoundDsn> find_dsn(const std::string& dsn, const std::string& dsn_file,
+                          const std::string& from) {
+  const auto found = find(dsn, dsn_file, from);
   if (!found) return tl::unexpected(found.error());
   auto parsed = sentry::Dsn::parse(found->text);
   if (!parsed) return fail(parsed.error().code, found->source + ": " + parsed.error().message);

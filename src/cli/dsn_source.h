@@ -10,14 +10,16 @@ namespace sentry_prof::cli {
 
 struct FoundDsn {
   sentry::Dsn dsn;
-  std::string source;  // "--dsn", "SENTRY_DSN", "--dsn-file PATH", the path of a .sentryclirc
+  // "--dsn", "SENTRY_DSN", "--dsn-file PATH", the path of a .sentryclirc
+  std::string source;
 };
 
 // The first of: `dsn` (of --dsn), the file `dsn_file`, SENTRY_DSN, `dsn` in [auth] of .sentryclirc
 // in the current directory or one above it, and of that in the home directory. A .sentryclirc of
 // another user (but root) is passed over: it could lead profiles elsewhere. NotFound if there is
-// none; messages name the source, never the text.
-Result<FoundDsn> find_dsn(const std::string& dsn, const std::string& dsn_file);
+// none; messages name the source, never the text. `from` stands before the options' names.
+Result<FoundDsn> find_dsn(const std::string& dsn, const std::string& dsn_file,
+                          const std::string& from = "");
 
 // `dsn` of [auth] in the text of a .sentryclirc; empty if there is none.
 std::string dsn_in_sentryclirc(const std::string& text);

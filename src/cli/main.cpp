@@ -255,6 +255,12 @@ tl::expected<std::vector<std::string>, int> parse_config(CLI::App& app,
   return *of_config;
 }
 
+bool gives_dsn(const std::vector<std::string>& of_config) {
+  return std::ranges::any_of(of_config, [](const std::string& argument) {
+    return argument.starts_with("--dsn=") || argument.starts_with("--dsn-file=");
+  });
+}
+
 // Does what was asked for, with all parsed: an exit code.
 int dispatch(CLI::App& chosen, Options& options, const std::vector<std::string>& of_config) {
   for (const std::string& unknown : chosen.remaining()) {
@@ -284,6 +290,10 @@ int run(int argc, char** argv) {
   if (const auto ended = parse(app, arguments, "")) return *ended;
   const auto of_config = parse_config(app, options.config.path, std::move(arguments));
   if (!of_config) return of_config.error();
+  if (gives_dsn(*of_config)) {
+    const std::string from = "--config " + options.config.path + ": ";
+    options.record.sending.dsn_from = options.upload.sending.dsn_from = from;
+  }
   return dispatch(*app.get_subcommands().front(), options, *of_config);
 }
 

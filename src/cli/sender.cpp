@@ -41,7 +41,7 @@ Result<std::unique_ptr<Sender>> Sender::create(const SendingOptions& options,
                                                const os::SignalSet& signals, int stop_fd) {
   os::make_memory_private();
   signals.let_next_one_kill();
-  auto found = find_dsn(options.dsn, options.dsn_file);
+  auto found = find_dsn(options.dsn, options.dsn_file, options.dsn_from);
   signals.hold_again();
   if (!found) return tl::unexpected(found.error());
   std::unique_ptr<Sender> sender(new Sender(stop_fd));

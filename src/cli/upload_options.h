@@ -18,6 +18,7 @@ namespace sentry_prof::cli {
 struct SendingOptions {
   std::string dsn;       // secret; empty: from elsewhere, see dsn_source.h
   std::string dsn_file;  // secret inside
+  std::string dsn_from;  // before these options' names in messages: "--config FILE: ", or nothing
   std::string spool;     // a directory; empty: none
   uint32_t max_retries = 5;
   bool keep_image_type = false;

@@ -56,9 +56,12 @@ TEST_CASE("What is wrong in a config file is told with its name", "[upload]") {
        {Case{"compress = none\ncompress = gzip", "--config c.toml:2: 'compress' has a value"},
         Case{"nonsense = 1", "--config c.toml:1: there is no option 'nonsense'"},
         Case{"\nmax-retries = [1, 2]", "--config c.toml:2: 'max-retries' has one value"},
-        Case{"max-retries = many", "--config c.toml: --max-retries: "}}) {
+        Case{"max-retries = many", "--config c.toml: --max-retries: "},
+        Case{"[upload]\ndsn = bogus", "--config c.toml: --dsn: the DSN is not valid"},
+        Case{"[upload]\ndsn-file = none", "--config c.toml: --dsn-file: none"}}) {
     const TemporaryDirectory directory;
     std::ofstream(directory.path() + "/c.toml") << wrong.text << '\n';
+    std::ofstream(directory.path() + "/x.json") << "{}";
     const auto result = run_sentry_prof({"upload", "--config", "c.toml", "x.json"}, directory);
     INFO(result.standard_error);
     CHECK(result.status() == 2);

@@ -253,22 +253,10 @@ TEST_CASE(
 
 TEST_CASE("the debug file of an image with symbols of its own is not opened for names") {
   FakeOpener opener;
-  SymbolTableBuilder table;
-  ElfBuilder elf;
-  elf.section({.name = ".note.gnu.build-id",
-               .type = SHT_NOTE,
-               .contents = elf_note(std::endian::little, "GNU", NT_GNU_BUILD_ID, build_id_of(1)),
-               .alignment = 4});
-  elf.section(
-      {.name = ".symtab", .type = SHT_SYMTAB, .contents = table.symbols(), .link = ".strtab"});
-  elf.section({.name = ".strtab", .type = SHT_STRTAB, .contents = table.strings()});
-  elf.section({.name = ".text",
-               .flags = SHF_ALLOC | SHF_EXECINSTR,
-               .address = 0x3000,
-               .contents = std::vector<std::byte>(0x1000, std::byte{0x90}),
-               .file_offset = 0x1000});
-  elf.segment({.flags = PF_R | PF_X, .of_section = ".text"});
-  opener.files["/lib/a.so"] = elf.build();
+  opener.files["/lib/a.so"] = library_with({.name = ".symtab",
+                                            .type = SHT_SYMTAB,
+                                            .contents = SymbolTableBuilder().symbols(),
+                                            .link = ".shstrtab"});
   opener.files[kDebugFile] = make_library(build_id_of(1));
   ImageStore images(opener);
   const auto image = images.image(images.module_for(code_of("/lib/a.so", 0x1000'0000)).image);

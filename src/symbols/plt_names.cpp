@@ -84,8 +84,9 @@ void take_relocation(ByteReader& in, std::span<Entry> entries) {
   in.skip(sizeof(Elf64_Sxword));  // r_addend
   const auto type = ELF64_R_TYPE(info);
   if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) return;
-  for (Entry& entry : std::ranges::equal_range(entries, slot, {}, &Entry::slot)) {
-    entry.symbol = static_cast<uint32_t>(ELF64_R_SYM(info));
+  auto entry = std::ranges::lower_bound(entries, slot, {}, &Entry::slot);
+  for (; entry != entries.end() && entry->slot == slot; ++entry) {
+    entry->symbol = static_cast<uint32_t>(ELF64_R_SYM(info));
   }
 }
 

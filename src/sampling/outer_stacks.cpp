@@ -24,11 +24,11 @@ namespace {
 // Fifteen stacks of the largest size: what one thread has in 15 ms at 997 Hz, or two in 75 ms at
 // 101 Hz, where the rings are looked at every 10 ms (PollPace). Its pages count as our memory, once
 // it is needed. What finds no room is read from the process, as without.
-constexpr size_t kMinRing_bytes = 4u << 20;
+constexpr size_t kMinOuterRing_bytes = 4u << 20;
 // For larger machines, where more threads with deep stacks may run at a time. The kernel takes it
 // all at once.
-constexpr size_t kRingPerCpu_bytes = 1u << 20;
-constexpr size_t kMaxRing_bytes = 16u << 20;
+constexpr size_t kOuterRingPerCpu_bytes = 1u << 20;
+constexpr size_t kMaxOuterRing_bytes = 16u << 20;
 // As many threads of processes with deep stacks as are likely to run at a time; the least used one
 // gives way.
 constexpr uint32_t kMaxThreads = 1024;
@@ -89,8 +89,8 @@ bool is_in_first_pid_namespace() {
 }
 
 size_t ring_bytes_for(size_t cpus) {
-  const size_t wanted_bytes = std::bit_ceil(cpus) * kRingPerCpu_bytes;
-  return std::clamp(wanted_bytes, kMinRing_bytes, kMaxRing_bytes);
+  const size_t wanted_bytes = std::bit_ceil(cpus) * kOuterRingPerCpu_bytes;
+  return std::clamp(wanted_bytes, kMinOuterRing_bytes, kMaxOuterRing_bytes);
 }
 
 std::atomic_ref<uint64_t> position_in(std::byte* page) {

@@ -144,7 +144,7 @@ int record_attached(const RecordOptions& options, const SharedFiles& files,
   }
   run->figures.target_is_stopped =
       std::all_of(options.pids.begin(), options.pids.end(), os::is_stopped);
-  const RecordEnd end = leave(options, *run, **outputs, signals, true);
+  const RecordEnd end = leave(options, *run, **outputs, signals, true, {});
   if (!end.is_written) return kInputOutput;
   files->end();  // dying leaves nobody to wait for its processes
   if (run->reason == recorder::StopReason::Signal) os::die_by_signal(run->signal);
@@ -198,14 +198,15 @@ int not_recorded(const Error& error, target::LaunchedChild& child, RecordUpload*
 // sent later.
 bool leave_launched(const RecordOptions& options, recorder::RunResult& run,
                     const RecordOutputs& outputs, const target::LaunchedChild& child,
-                    const os::SignalSet& signals) {
+                    const recorder::Recorder& recorder, const os::SignalSet& signals) {
   const bool goes_on = run.reason != recorder::StopReason::TargetEnded && !child.has_ended();
   // Nobody is left to pass signals on to.
   const bool is_killable = run.reason == recorder::StopReason::Signal || child.has_ended();
   if (goes_on && !options.is_quiet) {
     complain(fmt::format("the recording is over, the command goes on (process {})", child.pid()));
   }
-  const RecordEnd end = leave(options, run, outputs, signals, is_killable);
+  const RecordEnd end =
+      leave(options, run, outputs, signals, is_killable, [&] { recorder.pass_signals_through(); });
   if (end.taken) os::die_by_signal(end.taken->number);
   return end.is_written && end.sent.is_safe;
 }
@@ -235,7 +236,7 @@ int record_launched(const RecordOptions& options, const SharedFiles& files,
   if (run->reason == recorder::StopReason::TargetEnded && !options.no_children) {
     run->figures.command_cpu_ns = child->cpu_time_ns();
   }
-  const bool is_written = leave_launched(options, *run, **outputs, *child, signals);
+  const bool is_written = leave_launched(options, *run, **outputs, *child, live.recorder, signals);
   const auto status = live.recorder.wait_for_end_of(*child);
   if (!status) complain(status.error().message);
   if (status && !options.is_quiet) tell_of_signal(*status);

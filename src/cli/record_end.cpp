@@ -18,7 +18,8 @@ bool finish_raw_log(recorder::RawLogWriter* raw_log) {
 }  // namespace
 
 RecordEnd leave(const ProfileOptions& options, recorder::RunResult& run,
-                const RecordOutputs& outputs, const os::SignalSet& signals, bool is_killable) {
+                const RecordOutputs& outputs, const os::SignalSet& signals, bool is_killable,
+                const std::function<void()>& on_tick) {
   RecordEnd end;
   if (is_killable) signals.let_next_one_kill();
   end.is_written = finish_raw_log(outputs.raw_log.get());
@@ -26,7 +27,8 @@ RecordEnd leave(const ProfileOptions& options, recorder::RunResult& run,
       report(options, run.figures, outputs.files, outputs.chunks.half_written()) && end.is_written;
   if (outputs.upload != nullptr) {
     signals.hold_again();
-    end.sent = outputs.upload->finish(signals.fd(), run.reason == recorder::StopReason::Signal);
+    end.sent =
+        outputs.upload->finish(signals.fd(), run.reason == recorder::StopReason::Signal, on_tick);
     run.figures.uploads = end.sent.figures;
     if (is_killable) {
       end.taken = signals.take();
@@ -39,7 +41,7 @@ RecordEnd leave(const ProfileOptions& options, recorder::RunResult& run,
 
 void give_up(RecordUpload* upload, const os::SignalSet& signals, const Error& error) {
   complain(error.message);
-  if (upload != nullptr) upload->finish(signals.fd(), true);
+  if (upload != nullptr) upload->finish(signals.fd(), true, {});
 }
 
 }  // namespace sentry_prof::cli

@@ -8,6 +8,7 @@
 #include "recorder/recorder.h"
 #include "sentry_prof/result.h"
 
+#include <functional>
 #include <optional>
 
 namespace sentry_prof::cli {
@@ -20,9 +21,11 @@ struct RecordEnd {
 
 // Finishes the raw log, reports, sends the rest and writes the summary, with complaints of what
 // fails; `run` gets the figures of the uploads. `is_killable`: outside of uploads the next signal
-// ends the process, since standard output may be a pipe that nobody reads.
+// ends the process, since standard output may be a pipe that nobody reads. `on_tick`, which may be
+// empty, is called ten times a second while the rest is sent.
 RecordEnd leave(const ProfileOptions& options, recorder::RunResult& run,
-                const RecordOutputs& outputs, const os::SignalSet& signals, bool is_killable);
+                const RecordOutputs& outputs, const os::SignalSet& signals, bool is_killable,
+                const std::function<void()>& on_tick);
 
 // Complains of a recording that failed; chunks may wait to be sent all the same. `upload` may be
 // null.

@@ -210,7 +210,8 @@ void RecordUpload::tell(const upload::QueueFigures& figures) {
   }
 }
 
-void RecordUpload::send_the_rest(int signal_fd, uint64_t patience_ns) {
+void RecordUpload::send_the_rest(int signal_fd, uint64_t patience_ns,
+                                 const std::function<void()>& on_tick) {
   const uint64_t begin_ns = os::monotonic_ns();
   bool is_told = options_.is_quiet;
   for (;;) {
@@ -219,6 +220,7 @@ void RecordUpload::send_the_rest(int signal_fd, uint64_t patience_ns) {
     const uint64_t left_ns = patience_ns - elapsed_ns;
     const upload::QueueEnd end = queue_->end_within(std::min(kTick_ns, left_ns), left_ns);
     if (end != upload::QueueEnd::GoingOn) return;
+    if (on_tick) on_tick();
     if (!is_told && elapsed_ns >= kSilence_ns && patience_ns > kGrace_ns) {
       complain(fmt::format("sending the rest to {}, for at most {} s (^C keeps it instead)",
                            sender_->host(), patience_ns / kNsPerSecond));
@@ -227,9 +229,10 @@ void RecordUpload::send_the_rest(int signal_fd, uint64_t patience_ns) {
   }
 }
 
-UploadEnd RecordUpload::finish(int signal_fd, bool was_ended_by_signal) {
+UploadEnd RecordUpload::finish(int signal_fd, bool was_ended_by_signal,
+                               const std::function<void()>& on_tick) {
   send_transaction();
-  send_the_rest(signal_fd, was_ended_by_signal ? kGrace_ns : kLongestEnd_ns);
+  send_the_rest(signal_fd, was_ended_by_signal ? kGrace_ns : kLongestEnd_ns, on_tick);
   const upload::QueueFigures figures = queue_->finish(0);
   tell(figures);
   const uint64_t lost = keep_unsent(figures);

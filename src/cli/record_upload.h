@@ -12,6 +12,7 @@
 #include "upload/upload_queue.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,8 +41,8 @@ class RecordUpload final : public ChunkUpload {
 
   // The recording is over: sends the transaction and what is left, for as long as `upload` would
   // try; once `signal_fd` is readable, or where a signal ended the recording, for at most 5 s. Then
-  // says what was not sent and where it is.
-  UploadEnd finish(int signal_fd, bool was_ended_by_signal);
+  // says what was not sent and where it is. `on_tick`: as leave() has it.
+  UploadEnd finish(int signal_fd, bool was_ended_by_signal, const std::function<void()>& on_tick);
 
  private:
   RecordUpload(const RecordOptions& options, upload::StopEvent stop)
@@ -50,7 +51,7 @@ class RecordUpload final : public ChunkUpload {
   Result<void> put(std::string envelope, upload::Categories categories);
   void send_transaction();
   uint64_t transaction_start_unix_ns() const;
-  void send_the_rest(int signal_fd, uint64_t patience_ns);
+  void send_the_rest(int signal_fd, uint64_t patience_ns, const std::function<void()>& on_tick);
   uint64_t keep_unsent(const upload::QueueFigures& figures);
   void tell(const upload::QueueFigures& figures);
 

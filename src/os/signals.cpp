@@ -3,8 +3,6 @@
 #include "os/errors.h"
 #include "os/memory_privacy.h"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 
@@ -33,11 +31,20 @@ bool is_ignored(int signal) {
   return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-constexpr std::array kCommandSignals{SIGUSR1, SIGUSR2, SIGWINCH};
-
-sigset_t ending_signals() {
+sigset_t no_signals() {
   sigset_t signals;
   sigemptyset(&signals);
+  return signals;
+}
+
+sigset_t command_signals() {
+  sigset_t signals = no_signals();
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGWINCH}) sigaddset(&signals, signal);
+  return signals;
+}
+
+sigset_t ending_signals() {
+  sigset_t signals = no_signals();
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   for (const int signal : {SIGHUP, SIGQUIT}) {
@@ -72,15 +79,11 @@ void save_and_set_dispositions() {
 
 }  // namespace
 
-bool SignalSet::is_of_command(int signal) {
-  return std::ranges::find(kCommandSignals, signal) != kCommandSignals.end();
-}
-
 Result<SignalSet> SignalSet::install(bool has_command) {
-  sigset_t taken = ending_signals();
-  if (has_command) {
-    for (const int signal : kCommandSignals) sigaddset(&taken, signal);
-  }
+  const sigset_t ending = ending_signals();
+  const sigset_t of_command = has_command ? command_signals() : no_signals();
+  sigset_t taken;
+  sigorset(&taken, &ending, &of_command);
   save_and_set_dispositions();
   sigset_t previous_mask;
   if (::sigprocmask(SIG_BLOCK, &taken, &previous_mask) != 0) {
@@ -88,20 +91,23 @@ Result<SignalSet> SignalSet::install(bool has_command) {
   }
   if (!g_inherited.is_saved) g_inherited.mask = previous_mask;
   g_inherited.is_saved = true;
-  Fd fd(::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd.is_open()) return fail_with_errno(errno, "signalfd");
-  return SignalSet(std::move(fd));
+  Fd fd(::signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
+  Fd command_fd(has_command ? ::signalfd(-1, &of_command, SFD_CLOEXEC | SFD_NONBLOCK) : -1);
+  if (!fd.is_open() || command_fd.is_open() != has_command) {
+    return fail_with_errno(errno, "signalfd");
+  }
+  return SignalSet(std::move(fd), std::move(command_fd));
 }
 
-std::optional<SignalSet::Taken> SignalSet::take() const {
+std::optional<SignalSet::Taken> SignalSet::read_from(const Fd& fd) {
+  if (!fd.is_open()) return std::nullopt;
   signalfd_siginfo pending{};
   ssize_t count = 0;
   do {
-    count = ::read(fd_.get(), &pending, sizeof(pending));
+    count = ::read(fd.get(), &pending, sizeof(pending));
   } while (count < 0 && errno == EINTR);
   if (count != sizeof(pending)) return std::nullopt;
-  return Taken{static_cast<int>(pending.ssi_signo), pending.ssi_code == SI_KERNEL,
-               pending.ssi_pid == static_cast<uint32_t>(::getpid())};
+  return Taken{static_cast<int>(pending.ssi_signo), pending.ssi_code == SI_KERNEL, pending.ssi_pid};
 }
 
 bool SignalSet::is_ignored_by_children(int signal) const {

@@ -4,29 +4,32 @@
 #include "os/fd.h"
 #include "sentry_prof/result.h"
 
+#include <cstdint>
 #include <optional>
 
 namespace sentry_prof::os {
 
 // Blocks SIGINT, SIGTERM, and unless they were ignored (as under nohup) SIGHUP and SIGQUIT for the
 // whole process and makes them readable, even if SIGINT or SIGTERM was ignored before; ignores
-// SIGPIPE and SIGXFSZ, and SIGCHLD is no more ignored. Of a launched command also SIGUSR1, SIGUSR2
-// and SIGWINCH, by which servers reload, reopen their logs or end: is_of_command().
+// SIGPIPE and SIGXFSZ, and SIGCHLD is no more ignored. With a command to launch also SIGUSR1,
+// SIGUSR2 and SIGWINCH, by which servers reload, reopen their logs or end: they are the command's.
 // Must run before any thread is started.
 class SignalSet {
  public:
   static Result<SignalSet> install(bool has_command = false);
-  static bool is_of_command(int signal);
   int fd() const { return fd_.get(); }
+  int command_fd() const { return command_fd_.get(); }  // -1 without a command
   struct Taken {
     int number = 0;
     // Of the terminal, not sent by kill(): ^C, which the whole foreground group gets, or the
     // hang-up, which only the session's leader gets (Linux, drivers/tty/tty_jobctrl.c).
     bool is_from_kernel = false;
-    bool is_own = false;  // sent by this process, to a group it belongs to
+    uint32_t sender_pid = 0;  // 0: the kernel, or a process that we do not see
   };
   // The next pending signal.
-  std::optional<Taken> take() const;
+  std::optional<Taken> take() const { return read_from(fd_); }
+  // Likewise, of those that are the command's.
+  std::optional<Taken> take_of_command() const { return read_from(command_fd_); }
   // Whether this process was started with `signal` (SIGINT or SIGTERM) ignored, and so what it
   // launches ignores it, too, unless it says otherwise itself.
   bool is_ignored_by_children(int signal) const;
@@ -37,8 +40,10 @@ class SignalSet {
   void hold_again() const;
 
  private:
-  explicit SignalSet(Fd fd) : fd_(std::move(fd)) {}
-  Fd fd_;
+  SignalSet(Fd fd, Fd command_fd) : fd_(std::move(fd)), command_fd_(std::move(command_fd)) {}
+  static std::optional<Taken> read_from(const Fd& fd);
+
+  Fd fd_, command_fd_;
 };
 
 // SIGPIPE and SIGXFSZ are ignored from now on: writing to a closed pipe or past RLIMIT_FSIZE is an

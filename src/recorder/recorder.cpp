@@ -139,8 +139,9 @@ Result<RunResult> Recorder::launch(target::LaunchedChild& child, int& exec_errno
 
 Result<int> Recorder::wait_for_end_of(target::LaunchedChild& child) {
   while (!child.has_ended()) {
-    std::array<pollfd, 2> entries = {
-        {{signal_set_.fd(), POLLIN, 0}, {child.pidfd().get(), POLLIN, 0}}};
+    std::array<pollfd, 3> entries = {{{signal_set_.fd(), POLLIN, 0},
+                                      {signal_set_.command_fd(), POLLIN, 0},
+                                      {child.pidfd().get(), POLLIN, 0}}};
     ::poll(entries.data(), entries.size(), os::is_init() ? kReapInterval_ms : -1);
     if (os::is_init()) os::reap_orphans(child.pid());
     signals_.while_finishing();
@@ -308,7 +309,8 @@ StopReason Recorder::loop(Recording& recording, const Run& run) {
 }
 
 void Recorder::wait_for_events(const Run& run, uint64_t deadline_ns, uint64_t interval_ns) const {
-  std::vector<pollfd> entries = {{signal_set_.fd(), POLLIN, 0}};
+  std::vector<pollfd> entries = {{signal_set_.fd(), POLLIN, 0},
+                                 {signal_set_.command_fd(), POLLIN, 0}};
   for (int fd : run.pidfds) {
     // Of several targets those that have ended stay readable for ever.
     if (run.pidfds.size() == 1 || !os::is_readable(fd)) entries.push_back({fd, POLLIN, 0});

@@ -70,6 +70,8 @@ class Recorder {
   Result<RunResult> launch(target::LaunchedChild& child, int& exec_errno);
   // Waits for a command that was launched, passing signals on to it: its wait status.
   Result<int> wait_for_end_of(target::LaunchedChild& child);
+  // Meanwhile, if something else is to be waited for: what is the command's only.
+  void pass_signals_through() const { signals_.pass_through(); }
   bool is_interrupted_at_terminal() const { return signals_.is_interrupted_at_terminal(); }
 
  private:

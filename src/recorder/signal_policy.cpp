@@ -12,13 +12,18 @@ namespace {
 // one request, not an impatient second one.
 constexpr uint64_t kRepeat_ns = 100'000'000;
 
+// Sent by this process, to a group it belongs to.
+bool is_own(const os::SignalSet::Taken& signal) {
+  return signal.sender_pid == static_cast<uint32_t>(::getpid());
+}
+
 }  // namespace
 
 std::optional<os::SignalSet::Taken> SignalPolicy::take() {
   for (;;) {
     const auto signal = signals_->take();
     if (!signal) return std::nullopt;
-    if (signal->is_own) continue;
+    if (is_own(*signal)) continue;
     if (signal->number == SIGINT && signal->is_from_kernel) is_interrupted_at_terminal_ = true;
     return signal;
   }
@@ -41,11 +46,15 @@ void SignalPolicy::pass_on(const os::SignalSet::Taken& signal) const {
   }
 }
 
-// A terminal tells all of its foreground group of a new size: pass_on() knows.
-bool SignalPolicy::pass_through(const os::SignalSet::Taken& signal) const {
-  if (!os::SignalSet::is_of_command(signal.number)) return false;
-  if (child_ != nullptr && !child_->has_ended()) pass_on(signal);
-  return true;
+// A terminal tells all of its foreground group of a new size: pass_on() knows. What the command
+// sends to its parent is not for itself: some say so that they are ready (Xorg).
+void SignalPolicy::pass_through() const {
+  while (const auto signal = signals_->take_of_command()) {
+    const bool has_receiver = child_ != nullptr && !child_->has_ended();
+    const bool is_of_receiver =
+        has_receiver && signal->sender_pid == static_cast<uint32_t>(child_->pid());
+    if (has_receiver && !is_of_receiver && !is_own(*signal)) pass_on(*signal);
+  }
 }
 
 bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const {
@@ -57,13 +66,14 @@ bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const
 void SignalPolicy::before_exec() {
   while (const auto signal = take()) {
     ::kill(child_->pid(), signal->number);
-    if (!os::SignalSet::is_of_command(signal->number)) has_passed_on_ = true;
+    has_passed_on_ = true;
   }
+  pass_through();
 }
 
 bool SignalPolicy::ends_recording() {
+  pass_through();
   while (const auto signal = take()) {
-    if (pass_through(*signal)) continue;
     if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
     const bool is_first_for_child = child_ != nullptr && !has_passed_on_;
     if (is_first_for_child || (child_ != nullptr && signal->number == SIGHUP)) {
@@ -82,8 +92,8 @@ bool SignalPolicy::ends_recording() {
 }
 
 void SignalPolicy::while_finishing() {
+  pass_through();
   while (const auto signal = take()) {
-    if (pass_through(*signal)) continue;
     if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
     if (ending_signal_ != 0) os::die_by_signal(signal->number);
     if (child_ == nullptr) {

@@ -9,8 +9,7 @@
 // SIGQUIT (^\) is a launched command's, however often it comes: some dump their threads at it
 // (Java, Go). Attached it is one of the others. SIGUSR1, SIGUSR2 and SIGWINCH are passed on as they
 // come: sentry-prof may be the first process of a container. A command that goes on when its
-// recording is over
-// (--duration) still gets what is sent to us.
+// recording is over (--duration) still gets what is sent to us.
 #pragma once
 
 #include "os/signals.h"
@@ -30,6 +29,8 @@ class SignalPolicy {
   // Before the launched command's exec, when it has no say in it: passes on all pending signals,
   // the terminal's, too, which may have come before there was a command that could get them.
   void before_exec();
+  // Passes on what is a launched command's only. The others do so, too.
+  void pass_through() const;
   // Deals with all pending signals. True if one of them ends the recording.
   bool ends_recording();
   // The same when the recording is over, and written: the first one that comes now ends us by it
@@ -45,8 +46,7 @@ class SignalPolicy {
   // The next pending signal that another process, or the terminal, sent.
   std::optional<os::SignalSet::Taken> take();
   bool is_repeat(int signal);
-  // Of those that are a launched command's only. False, and not done, of a signal that means more.
-  bool pass_through(const os::SignalSet::Taken& signal) const;
+  // False, and not done, of a signal that means more.
   bool pass_to_child_alone(const os::SignalSet::Taken& signal) const;
   void pass_on(const os::SignalSet::Taken& signal) const;
 

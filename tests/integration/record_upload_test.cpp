@@ -120,6 +120,41 @@ TEST_CASE("^C waits for a silent server for a short while, and says where the re
   CHECK(files_in(has_spool ? directory.path() + "/spool" : directory.path()) == 1);
 }
 
+TEST_CASE("What is the command's does not end the sending of the rest", "[record_upload]") {
+  const SentryServer server(R"([{"status": 200, "delay": 3}])");
+  const TemporaryDirectory directory;
+  const char* const script = "for ((i = 0; i < 100000; ++i)); do :; done; echo done; exit 3";
+  BackgroundProcess record({.arguments = {sentry_prof_path(), "record", "--upload", "--dsn",
+                                          server.dsn(kKey), "--", "bash", "-c", script},
+                            .directory = directory.path()});
+  REQUIRE(record.wait_for_output("done"));
+  sleep_for(1.0);
+  for (const int signal : {SIGWINCH, SIGUSR1}) record.send_signal(signal);
+  const auto result = without_key(record.wait(30));
+  INFO(result.standard_error);
+  CHECK(result.status() == 3);
+  CHECK_FALSE(contains(result.standard_error, "unsent"));
+  CHECK(files_in(directory.path()) == 0);
+}
+
+TEST_CASE("A command that goes on gets what is its own while the rest is sent", "[record_upload]") {
+  const SentryServer server(R"([{"status": 200, "delay": 3}])");
+  const TemporaryDirectory directory;
+  const char* const script =
+      "trap 'echo reopened; kill $!; exit 4' USR1; (while :; do :; done) & echo ready; wait";
+  BackgroundProcess record({.arguments = {sentry_prof_path(), "record", "-d", "0.5", "--upload",
+                                          "--dsn", server.dsn(kKey), "--", "bash", "-c", script},
+                            .directory = directory.path()});
+  REQUIRE(record.wait_for_output("ready"));
+  sleep_for(1.5);
+  record.send_signal(SIGUSR1);
+  CHECK(record.wait_for_output("reopened"));
+  const auto result = without_key(record.wait(30));
+  INFO(result.standard_error);
+  CHECK(result.status() == 4);
+  CHECK(files_in(directory.path()) == 0);
+}
+
 namespace {
 
 // Records a process that is not there, with an envelope of an earlier run in the spool.

@@ -132,7 +132,7 @@ TEST_CASE("What servers reload and reopen logs by reaches the launched command, 
   const TemporaryDirectory directory;
   const char* const script =
       "trap 'echo reopened' USR1; trap 'echo reloaded' USR2; trap 'echo resized' WINCH; "
-      "trap 'end=1' TERM; echo ready; while [ -z \"$end\" ]; do :; done";
+      "trap 'end=1' TERM; kill -USR1 $PPID; echo ready; while [ -z \"$end\" ]; do :; done";
   BackgroundProcess profiler(record_command(directory, {.command = {"sh", "-c", script}}));
   REQUIRE(profiler.wait_for_output("ready"));
   for (const auto& [signal, answer] : std::initializer_list<std::pair<int, const char*>>{
@@ -144,6 +144,8 @@ TEST_CASE("What servers reload and reopen logs by reaches the launched command, 
   const Recording recording = read_recording(directory, profiler.wait());
   CHECK(recording.result.status() == 0);
   CHECK(recording.profiles.size() == 1);
+  // What it sent to its parent itself is not for itself.
+  CHECK(recording.result.standard_output == "ready\nreopened\nreloaded\nresized\n");
 }
 
 TEST_CASE("A signal at any moment leaves a whole file or none", "[signals]") {

@@ -48,10 +48,7 @@ std::optional<uint64_t> slot_of_entry(Bytes code, uint64_t begin) {
   return next + static_cast<uint64_t>(int64_t{displacement});
 }
 
-std::optional<uint64_t> slot_at(const ByteSource& file, const elf::Section& plt,
-                                LinkAddress address) {
-  const uint64_t offset = address.value - plt.address.value;
-  if (offset >= plt.size_bytes) return std::nullopt;
+std::optional<uint64_t> slot_at(const ByteSource& file, const elf::Section& plt, uint64_t offset) {
   for (const uint64_t entry_bytes : {kMinEntry_bytes, kMaxEntry_bytes}) {
     const uint64_t begin = offset - offset % entry_bytes;
     std::array<std::byte, kMaxEntry_bytes> bytes{};
@@ -67,26 +64,32 @@ std::vector<Entry> entries_at(const ByteSource& file, const elf::PltSections& pl
                               std::span<const LinkAddress> addresses) {
   std::vector<Entry> entries;
   for (size_t i = 0; i < addresses.size(); ++i) {
-    for (const auto& section : plt.code) {
-      const auto slot = section ? slot_at(file, *section, addresses[i]) : std::nullopt;
-      if (!slot) continue;
-      entries.push_back({*slot, i});
-      break;
-    }
+    const auto section = std::ranges::find_if(plt.code, [&](const auto& code) {
+      return code && addresses[i].value - code->address.value < code->size_bytes;
+    });
+    if (section == plt.code.end()) continue;
+    const uint64_t offset = addresses[i].value - (*section)->address.value;
+    if (const auto slot = slot_at(file, **section, offset)) entries.push_back({*slot, i});
   }
   return entries;
 }
 
-// Entries by their slots in ascending order.
+bool has_symbol(const Entry& entry) { return entry.symbol != STN_UNDEF; }
+
+// Entries by their slots in ascending order. The first relocation of a slot counts: of any others
+// nothing is looked at but the first entry.
 void take_relocation(ByteReader& in, std::span<Entry> entries) {
   const uint64_t slot = in.u64();
   const uint64_t info = in.u64();
   in.skip(sizeof(Elf64_Sxword));  // r_addend
   const auto type = ELF64_R_TYPE(info);
-  if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) return;
+  const auto symbol = static_cast<uint32_t>(ELF64_R_SYM(info));
+  const bool is_of_function = type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
+  if (!is_of_function || symbol == STN_UNDEF) return;
   auto entry = std::ranges::lower_bound(entries, slot, {}, &Entry::slot);
+  if (entry == entries.end() || has_symbol(*entry)) return;
   for (; entry != entries.end() && entry->slot == slot; ++entry) {
-    entry->symbol = static_cast<uint32_t>(ELF64_R_SYM(info));
+    entry->symbol = symbol;
   }
 }
 
@@ -107,8 +110,6 @@ void find_symbols(const ByteSource& file, const std::optional<elf::Section>& rel
     while (!in.at_end()) take_relocation(in, entries);
   }
 }
-
-bool has_symbol(const Entry& entry) { return entry.symbol != STN_UNDEF; }
 
 void read_name_offsets(const ByteSource& file, const elf::Section& symbols,
                        std::span<Entry> entries) {

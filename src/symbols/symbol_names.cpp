@@ -242,7 +242,8 @@ struct Question {
   SymbolBudget& budget;
 };
 
-// `file` holds the table: the image's, or what is packed in it.
+// `file` holds the table: the image's, what is packed in it, or the debug file, which are of one
+// class and byte order.
 Names names_of_table(const Question& asked, const ByteSource& file,
                      const std::optional<elf::SymbolSection>& table) {
   Names names(asked.sorted_addresses.size());

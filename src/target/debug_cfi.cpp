@@ -50,7 +50,9 @@ bool DebugCfi::load_next(const elf::Layout& layout) {
 
 Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) {
   if (!check_byte_order(layout)) return elf::CfiSections{};  // the image itself tells of it
-  if (place == Place::DebugFile) return load_from(debug_file_.file());
+  if (place == Place::DebugFile) {
+    return debug_file_ == nullptr ? elf::CfiSections{} : load_from(debug_file_->file());
+  }
   if (place == Place::MiniDebugInfo) {
     if (!layout.gnu_debugdata) return elf::CfiSections{};
     elf::Expansion expansion{expanded_limit_bytes()};

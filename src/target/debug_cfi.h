@@ -34,8 +34,8 @@ struct CfiBudget {
 // Looked at in this order, each when none before covers an address. Recording thread only.
 class DebugCfi {
  public:
-  // `debug_file` must outlive this.
-  DebugCfi(std::shared_ptr<const ByteSource> file, DebugFile& debug_file,
+  // `debug_file` may be null, and must live until forget().
+  DebugCfi(std::shared_ptr<const ByteSource> file, DebugFile* debug_file,
            std::shared_ptr<CfiBudget> budget)
       : file_(std::move(file)), debug_file_(debug_file), budget_(std::move(budget)) {}
 
@@ -67,7 +67,7 @@ class DebugCfi {
   uint64_t expanded_limit_bytes() const;
 
   std::shared_ptr<const ByteSource> file_;
-  DebugFile& debug_file_;
+  DebugFile* debug_file_;
   std::shared_ptr<CfiBudget> budget_;
   std::vector<Table> tables_;
   Place next_ = Place::OwnSection;

@@ -257,24 +257,32 @@ ImageStore::Known ImageStore::add_file(const MappingFacts& mapping, IdentifiedFi
   const RuntimeAddress first_seen =
       bias ? to_runtime(file.layout.first_vaddr(), *bias) : mapping.begin;
   const unwind::ImageId id = next_id_++;
-  DebugFile::Find find_debug_file;
-  if (file.identity.build_id.size() > 1 && kind_of_mapping(mapping.path) == MappingKind::File) {
-    find_debug_file = [this, id, debug_file = debug_file_of(mapping, file.identity),
-                       asked_pid = std::optional<uint32_t>()]() mutable {
-      const auto newest = newest_pid_.find(id);
-      if (newest != newest_pid_.end()) debug_file.pid = newest->second;
-      const bool was_asked = asked_pid == debug_file.pid;
-      asked_pid = debug_file.pid;
-      return was_asked ? fail(ErrorCode::Gone, "its process has ended")
-                       : this->find_debug_file(debug_file);
-    };
-  }
-  images_.emplace(
-      id, std::make_shared<LoadedImage>(id, display_path(mapping), std::move(file.bytes),
-                                        std::move(file.layout), std::move(file.identity),
-                                        first_seen, cfi_budget_, std::move(find_debug_file)));
+  auto debug_file = debug_file_for(mapping, file.identity, id);
+  images_.emplace(id,
+                  std::make_shared<LoadedImage>(id, display_path(mapping), std::move(file.bytes),
+                                                std::move(file.layout), std::move(file.identity),
+                                                first_seen, cfi_budget_, std::move(debug_file)));
   if (has_build_id) by_content_[content] = id;
   return {.image = id};
+}
+
+// Null without a build id, by which it is found.
+std::unique_ptr<DebugFile> ImageStore::debug_file_for(const MappingFacts& mapping,
+                                                      const elf::Identity& identity,
+                                                      unwind::ImageId id) {
+  if (identity.build_id.size() <= 1 || kind_of_mapping(mapping.path) != MappingKind::File) {
+    return nullptr;
+  }
+  DebugFile::Find find = [this, id, debug_file = debug_file_of(mapping, identity),
+                          asked_pid = std::optional<uint32_t>()]() mutable {
+    const auto newest = newest_pid_.find(id);
+    if (newest != newest_pid_.end()) debug_file.pid = newest->second;
+    const bool was_asked = asked_pid == debug_file.pid;
+    asked_pid = debug_file.pid;
+    return was_asked ? fail(ErrorCode::Gone, "its process has ended")
+                     : this->find_debug_file(debug_file);
+  };
+  return std::make_unique<DebugFile>(std::move(find), debug_file_room_);
 }
 
 std::string ImageStore::content_key(const elf::Identity& identity, const elf::Layout& layout) {

@@ -28,7 +28,7 @@ class ImageStore {
   // Of images with and without a file. What comes after is mapped without an image.
   static constexpr size_t kMaxImages = 100'000;
   // Of images that no process maps: the programs that a build or a shell script runs over and over,
-  // and their libraries. Each is an open file.
+  // and their libraries. Each is an open file, and of some the debug file is open, too.
   static constexpr size_t kMaxUnmapped = 1'000;
   // Of their unwind tables, so that there is memory for those of images that are mapped.
   static constexpr uint64_t kMaxUnmappedCfi_bytes = uint64_t{64} << 20;
@@ -123,6 +123,8 @@ class ImageStore {
   Result<IdentifiedFile> identify_mapped(const MappingFacts& mapping);
   Known add_mapped(const MappingFacts& mapping, IdentifiedFile file);
   Known add_file(const MappingFacts& mapping, IdentifiedFile file);
+  std::unique_ptr<DebugFile> debug_file_for(const MappingFacts& mapping,
+                                            const elf::Identity& identity, unwind::ImageId id);
   Result<std::shared_ptr<const ByteSource>> find_debug_file(const MappingFacts& mapping);
   Known without_file(const MappingFacts& mapping, const Error& error, Known previous);
   unwind::ImageId add_known_by_name(const MappingFacts& mapping);
@@ -140,6 +142,7 @@ class ImageStore {
 
   ImageOpener& opener_;
   std::shared_ptr<CfiBudget> cfi_budget_;
+  std::shared_ptr<DebugFileRoom> debug_file_room_ = std::make_shared<DebugFileRoom>();
   size_t paths_bytes_ = 0;
   unwind::ImageId next_id_ = 0;
   uint64_t look_ups_ = 0;

@@ -10,7 +10,8 @@ namespace sentry_prof::target {
 LoadedImage::LoadedImage(unwind::ImageId id, std::string path,
                          std::shared_ptr<const ByteSource> file, elf::Layout layout,
                          elf::Identity identity, RuntimeAddress first_seen,
-                         std::shared_ptr<CfiBudget> cfi_budget, DebugFile::Find find_debug_file)
+                         std::shared_ptr<CfiBudget> cfi_budget,
+                         std::unique_ptr<DebugFile> debug_file)
     : id_(id),
       path_(std::move(path)),
       file_(std::move(file)),
@@ -19,8 +20,8 @@ LoadedImage::LoadedImage(unwind::ImageId id, std::string path,
       first_seen_(first_seen),
       size_in_memory_bytes_(layout_.size_in_memory_bytes()),
       cfi_budget_(std::move(cfi_budget)),
-      debug_file_(std::move(find_debug_file)),
-      debug_cfi_(file_, debug_file_, cfi_budget_) {}
+      debug_file_(std::move(debug_file)),
+      debug_cfi_(file_, debug_file_.get(), cfi_budget_) {}
 
 std::shared_ptr<LoadedImage> LoadedImage::known_by_name(unwind::ImageId id, std::string path,
                                                         elf::Identity identity,
@@ -72,14 +73,19 @@ std::shared_ptr<const elf::FunctionStarts> LoadedImage::function_starts() const 
   return cfi_ == nullptr ? nullptr : cfi_->function_starts();
 }
 
+// Perhaps, and they are wanted.
+bool LoadedImage::has_names_in_debug_file() const {
+  return debug_file_ != nullptr && !layout_.symtab && debug_file_->may_be_kept();
+}
+
 std::shared_ptr<const ByteSource> LoadedImage::debug_file() const {
-  if (!cfi_was_tried_ || layout_.symtab) return nullptr;
-  return debug_file_.file().value_or(nullptr);
+  if (!cfi_was_tried_ || !has_names_in_debug_file()) return nullptr;
+  return debug_file_->file().value_or(nullptr);
 }
 
 void LoadedImage::forget_cfi() {
   debug_cfi_.forget();
-  debug_file_.forget();
+  debug_file_.reset();
   if (cfi_budget_) cfi_budget_->bytes_left += cfi_paid_bytes_;
   cfi_paid_bytes_ = 0;
   cfi_.reset();
@@ -111,7 +117,7 @@ void LoadedImage::load_cfi() const {
   cfi_was_tried_ = true;
   if (is_known_by_name_only()) return;
   // Names are looked up at the end of a chunk, when the process may be gone.
-  if (!layout_.symtab) debug_file_.file();
+  if (has_names_in_debug_file()) debug_file_->file();
   if (auto ok = check_byte_order(layout_); !ok) {
     cfi_error_ = std::move(ok.error().message);
     return;

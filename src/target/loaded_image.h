@@ -26,9 +26,8 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
  public:
   LoadedImage(unwind::ImageId id, std::string path, std::shared_ptr<const ByteSource> file,
               elf::Layout layout, elf::Identity identity, RuntimeAddress first_seen,
-              std::shared_ptr<CfiBudget> cfi_budget, DebugFile::Find find_debug_file = {});
-  LoadedImage(const LoadedImage&) = delete;
-  LoadedImage& operator=(const LoadedImage&) = delete;
+              std::shared_ptr<CfiBudget> cfi_budget,
+              std::unique_ptr<DebugFile> debug_file = nullptr);
 
   // Known by name only: `identity` may hold the build id that the kernel gave, but no debug id: for
   // that, others would look up link addresses, which are not known.
@@ -80,6 +79,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
  private:
   unwind::RowStatus cfi_row_at(LinkAddress pc, unwind::Row& row) const;
   unwind::RowStatus own_row_at(LinkAddress pc, unwind::Row& row) const;
+  bool has_names_in_debug_file() const;
   void load_cfi() const;
   void load_go_functions() const;
   uint64_t tables_bytes() const;
@@ -98,7 +98,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   mutable uint64_t cfi_paid_bytes_ = 0;
   std::shared_ptr<CfiBudget> cfi_budget_;
   mutable std::string cfi_error_;
-  mutable DebugFile debug_file_;
+  std::unique_ptr<DebugFile> debug_file_;  // null: none is looked for
   mutable DebugCfi debug_cfi_;
 };
 

@@ -37,7 +37,8 @@ void check_layout(const elf::Layout& layout, uint64_t file_size_bytes) {
   for (const elf::Section& note : layout.notes) require_within(note, file_size_bytes);
   for (const auto& section :
        {layout.text, layout.eh_frame, layout.eh_frame_hdr, layout.debug_frame, layout.go.functions,
-        layout.go.module, layout.go.data_rel_ro, layout.rela_dyn, layout.gnu_debugdata}) {
+        layout.go.module, layout.go.data_rel_ro, layout.rela_dyn, layout.gnu_debugdata,
+        layout.plt.relocations, layout.plt.code[0], layout.plt.code[1], layout.plt.code[2]}) {
     require_within(section, file_size_bytes);
   }
   if (layout.packed_debug_frame) {
@@ -58,6 +59,9 @@ std::vector<LinkAddress> addresses_of(const elf::Layout& layout) {
       addresses.push_back({segment.vaddr.value + offset});
   }
   if (layout.text) addresses.push_back(layout.text->address);
+  for (const auto& plt : layout.plt.code) {
+    if (plt) addresses.insert(addresses.end(), {plt->address, {plt->address.value + 16}});
+  }
   std::sort(addresses.begin(), addresses.end());
   return addresses;
 }

@@ -4,6 +4,7 @@
 #include "support/elf_builder.h"
 #include "symbols/symbol_names.h"
 
+#include <algorithm>
 #include <initializer_list>
 
 using namespace sentry_prof;
@@ -146,6 +147,27 @@ TEST_CASE("what does not lead to a symbol is not named as an entry of the PLT") 
   ElfSection cut = relocations(".rela.plt", kJump, {{0, 1}, {1, 2}});
   cut.contents.resize(40);
   CHECK(names_with(cut) == Names{"one@plt", "-"});
+}
+
+TEST_CASE("many entries and relocations of one slot do not take the product of their numbers") {
+  constexpr uint64_t kEntries = 20'000, kRelocations = 500'000;
+  PltBuilder plt(0x1000);
+  std::vector<LinkAddress> addresses;
+  for (uint64_t i = 0; i < kEntries; ++i) {
+    plt.jump_by(0).raw({0x66, 0x90});
+    addresses.push_back({0x1000 + 8 * i});
+  }
+  ByteWriter table;
+  for (uint64_t i = 0; i < kRelocations; ++i) {
+    table.u64(kSlots).u64(ELF64_R_INFO(1, R_X86_64_JUMP_SLOT)).u64(0);
+  }
+  ElfBuilder elf = image_with_symbols();
+  elf.section(plt.section(".plt"));
+  elf.section({.name = ".rela.plt", .type = SHT_RELA, .contents = table.bytes()});
+  const MemoryByteSource file(elf.build());
+  symbols::SymbolBudget budget;
+  const auto found = symbols::names_at(file, elf::read_layout(file).value(), addresses, budget);
+  CHECK(std::ranges::count(found, std::optional<std::string>("one@plt")) == kEntries);
 }
 
 TEST_CASE("a PLT that is cut within an entry is not read beyond its end") {

@@ -5,6 +5,8 @@
 #include "unit/elf/cfi_builder.h"
 #include "unit/target/fake_opener.h"
 
+#include <algorithm>
+
 using namespace sentry_prof;
 using namespace sentry_prof::test;
 using target::ImageStore;
@@ -242,8 +244,10 @@ TEST_CASE(
   const target::MappingFacts mapping = code_of("/lib/a.so", 0x1000'0000);
   const auto image = images.image(images.module_for(mapping).image);
   CHECK(image->debug_file() == nullptr);
+  CHECK(std::ranges::count(opener.opened_by_path, kDebugFile) == 0);
   unwind::Row row;
   CHECK(image->row_at(kFunction, row) == RowStatus::Found);
+  CHECK(std::ranges::count(opener.opened_by_path, kDebugFile) == 1);
   opener.ended = {mapping.pid};
   const auto debug_file = image->debug_file();
   REQUIRE(debug_file);
@@ -261,6 +265,25 @@ TEST_CASE("the debug file of an image with symbols of its own is not opened for 
   ImageStore images(opener);
   const auto image = images.image(images.module_for(code_of("/lib/a.so", 0x1000'0000)).image);
   unwind::Row row;
-  image->row_at(kFunction, row);
+  CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);
   CHECK(image->debug_file() == nullptr);
+  CHECK(std::ranges::count(opener.opened_by_path, kDebugFile) == 1);  // for unwind tables
+}
+
+TEST_CASE("no more debug files stay open than there is room for") {
+  const auto room = std::make_shared<target::DebugFileRoom>(1);
+  int asked = 0;
+  const auto find = [&asked]() -> Result<std::shared_ptr<const ByteSource>> {
+    if (++asked > 2) return fail(ErrorCode::Gone, "asked before");
+    return std::make_shared<MemoryByteSource>(std::vector<std::byte>(1));
+  };
+  auto first = std::make_unique<target::DebugFile>(find, room);
+  target::DebugFile second(find, room);
+  for (int i = 0; i < 2; ++i) CHECK(first->file());
+  CHECK(asked == 1);
+  CHECK_FALSE(second.may_be_kept());
+  CHECK(second.file());
+  CHECK_FALSE(second.file());
+  first.reset();
+  CHECK(second.may_be_kept());
 }

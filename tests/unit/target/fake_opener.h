@@ -23,6 +23,7 @@ class FakeOpener final : public target::ImageOpener {
   }
   Result<std::shared_ptr<const ByteSource>> open_by_path(
       const target::MappingFacts& mapping) override {
+    opened_by_path.push_back(mapping.path);
     if (ended.contains(mapping.pid)) return fail(ErrorCode::Gone, "its process ended");
     if (silent.contains(mapping.path)) return fail(ErrorCode::Io, "does not answer");
     const auto found = files.find(mapping.path);
@@ -45,7 +46,7 @@ class FakeOpener final : public target::ImageOpener {
   std::set<std::string> silent;                               // paths of which nobody answers
   std::set<uint32_t> ended;                                   // processes
   std::set<std::string> literal_names;
-  std::vector<std::string> opened;
+  std::vector<std::string> opened, opened_by_path;
 };
 
 inline std::vector<std::byte> build_id_of(uint8_t first) {

@@ -8,7 +8,7 @@ TEST_CASE("The rings are looked into soon at first, and while most copies are cu
   constexpr uint64_t kStart_ns = 1'000'000'000;
   PollPace pace(kStart_ns);
   CHECK(pace.interval_ns() == PollPace::kDeepInterval_ns);
-  uint64_t now_ns = kStart_ns + PollPace::kDeepPhase_ns - 1;
+  uint64_t now_ns = kStart_ns + PollPace::kFirstPhase_ns - 1;
   pace.on_drained(now_ns, 10, 0);
   CHECK(pace.interval_ns() == PollPace::kDeepInterval_ns);
   pace.on_drained(++now_ns, 20, 0);

@@ -271,7 +271,7 @@ TEST_CASE("the debug file of an image with symbols of its own is not opened for 
 }
 
 TEST_CASE("no more debug files stay open than there is room for") {
-  const auto room = std::make_shared<target::DebugFileRoom>(1);
+  const auto room = std::make_shared<target::DebugFileRoom>(target::DebugFileRoom{.left = 1});
   int asked = 0;
   const auto find = [&asked]() -> Result<std::shared_ptr<const ByteSource>> {
     if (++asked > 2) return fail(ErrorCode::Gone, "asked before");

@@ -42,9 +42,12 @@ def described(name, how):
 
 
 def put_at_head(path, text):
-    old = ""
+    """Behind what stands before the first table."""
+    head, tables = HEAD, ""
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
-            old = file.read().removeprefix(HEAD)
+            old = file.read()
+        first = old.find("## ")
+        head, tables = (old[:first], old[first:]) if first >= 0 else (old, "")
     with open(path, "w", encoding="utf-8") as file:
-        file.write(HEAD + text + ("\n" + old if old else ""))
+        file.write(head + text + ("\n" + tables if tables else ""))

@@ -129,7 +129,10 @@ std::vector<std::string> notes_of(const PerfData& data, const PerfDataRun& run,
                     figures.idle_samples));
   }
   if (figures.late_records > 0) {
-    notes.push_back(fmt::format("{} records were out of order", figures.late_records));
+    notes.push_back(
+        fmt::format("{} records were out of order, as perf's --mmap-flush and --aio may "
+                    "leave them: samples may lack the mappings that these tell of",
+                    figures.late_records));
   }
   return notes;
 }

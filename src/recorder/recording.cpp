@@ -202,9 +202,7 @@ Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEv
   if (result.walk.end == unwind::WalkEnd::OtherStack) {
     result = go_on_beyond_left_stack(result.walk, time_ns, sample, modules);
   } else if (result.walk.end == unwind::WalkEnd::StackTruncated) {
-    const bool misses_outer_stack = result.misses_outer_stack;
-    result = complete_cut(sampled, result.walk);
-    result.misses_outer_stack = misses_outer_stack;
+    complete_cut(sampled, result);
   }
   figures_.unwind_ns += os::monotonic_ns() - begin_ns;
   return result;
@@ -234,8 +232,7 @@ Recording::SampleWalk Recording::walk_copied(const SampledStack& sampled) {
   return result;
 }
 
-Recording::SampleWalk Recording::complete_cut(const SampledStack& sampled,
-                                              const unwind::Walk& walk) {
+void Recording::complete_cut(const SampledStack& sampled, SampleWalk& walked) {
   const sampling::SampleEvent& sample = sampled.sample;
   const CutStack cut{.pid = sample.pid,
                      .tid = sample.tid,
@@ -245,13 +242,13 @@ Recording::SampleWalk Recording::complete_cut(const SampledStack& sampled,
                      .begin = sampled.record.begin(),
                      .copy = sample.stack,
                      .copy_is_short = !sample.stack_is_cut,
-                     .walk = walk};
+                     .walk = walked.walk};
   const CompletedStack completed = completion_.complete(cut, sampled.memory);
   const bool is_cut = completed.walk.end == unwind::WalkEnd::StackTruncated;
-  return {.walk = completed.walk,
-          .by = completed.by,
-          .was_cut = is_cut || completed.by != CompletedBy::Nothing,
-          .outside_before = completed.outside_before};
+  walked.walk = completed.walk;
+  walked.by = completed.by;
+  walked.was_cut = is_cut || completed.by != CompletedBy::Nothing;
+  walked.outside_before = completed.outside_before;
 }
 
 // Not where the stack ends in the copy, or at another one: that is no wonder.

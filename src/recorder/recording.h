@@ -120,7 +120,7 @@ class Recording final : public sampling::EventSink {
   SampleWalk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
                   const unwind::ModuleMap& modules);
   SampleWalk walk_copied(const SampledStack& sampled);
-  SampleWalk complete_cut(const SampledStack& sampled, const unwind::Walk& walk);
+  void complete_cut(const SampledStack& sampled, SampleWalk& walked);
   SampleWalk go_on_beyond_left_stack(const unwind::Walk& walk, uint64_t time_ns,
                                      const sampling::SampleEvent& sample,
                                      const unwind::ModuleMap& modules);

@@ -42,6 +42,7 @@ uint64_t raise_open_file_limit(uint64_t wanted) {
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
 }
 
+// What cannot be listed is taken for as many as there may be: mostly there is no descriptor left.
 uint64_t open_file_count() {
   constexpr uint64_t kOfTheListing = 2;  // `directory`, and that of for_each_name()
   const Fd directory(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -49,6 +50,8 @@ uint64_t open_file_count() {
   for_each_name(directory.get(), [&](const char* name) {
     if (*name != '.') ++count;
   });
+  rlimit limit{};
+  if (count == 0 && ::getrlimit(RLIMIT_NOFILE, &limit) == 0) return limit.rlim_cur;
   return count - std::min(count, kOfTheListing);
 }
 

@@ -10,7 +10,7 @@ namespace sentry_prof::os {
 // loops over all descriptors, or uses select(), must not see our limit.
 uint64_t raise_open_file_limit(uint64_t wanted);
 
-// Descriptors of this process that are open. 0 if /proc does not tell.
+// Descriptors of this process that are open; the soft limit if they cannot be listed.
 uint64_t open_file_count();
 
 }  // namespace sentry_prof::os

@@ -157,6 +157,13 @@ void PerfAttachment::raise_file_limit() {
   const uint64_t open = os::open_file_count();
   const uint64_t wanted = FileBudget(0, open).limit_for(events_needed(EventLayout::TwoEvents));
   files_ = FileBudget(os::raise_open_file_limit(wanted), open);
+  const bool is_short = events_needed(EventLayout::OneEvent) > files_.events();
+  if (!is_short || outer_stacks_ == nullptr) return;
+  // Samples come first.
+  outer_stacks_.reset();
+  setup_.copies_outer_stacks = false;
+  setup_.no_outer_stacks = "the limit of open files leaves no room";
+  files_ = FileBudget(files_.limit(), os::open_file_count());
 }
 
 // With a tenth to spare, for threads that are born meanwhile.

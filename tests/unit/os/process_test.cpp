@@ -74,6 +74,21 @@ TEST_CASE("Signals that end a run become readable") {
         }) == 0);
 }
 
+TEST_CASE("What is a launched command's is read apart from what ends a run") {
+  CHECK(status_of_child([] {
+          const auto signals = os::SignalSet::install(true);
+          if (!signals) return 1;
+          for (const int signal : {SIGUSR1, SIGUSR2, SIGWINCH}) {
+            ::kill(::getpid(), signal);
+            if (signals->take()) return 2;
+            const auto taken = signals->take_of_command();
+            if (!taken || taken->number != signal) return 3;
+            if (taken->sender_pid != static_cast<uint32_t>(::getpid())) return 4;
+          }
+          return signals->take_of_command() ? 5 : 0;
+        }) == 0);
+}
+
 TEST_CASE("SIGHUP stays ignored under nohup") {
   CHECK(status_of_child([] {
           ::signal(SIGHUP, SIG_IGN);
@@ -277,6 +292,13 @@ TEST_CASE("Descriptors that are open are counted") {
   const os::Fd one(::open("/", O_PATH | O_CLOEXEC));
   const os::Fd two(::open("/", O_PATH | O_CLOEXEC));
   CHECK(os::open_file_count() == before + 2);
+  CHECK(status_of_child([] {
+          const os::Fd next(::open("/", O_PATH | O_CLOEXEC));
+          const auto full = static_cast<rlim_t>(next.get() + 1);
+          const rlimit none_left{full, full};
+          if (::setrlimit(RLIMIT_NOFILE, &none_left) != 0) return 1;
+          return os::open_file_count() == full ? 0 : 2;
+        }) == 0);
 }
 
 TEST_CASE("Clocks run forward and the process has used something") {

@@ -65,8 +65,8 @@ uint32_t count_by_hash(const ByteSource& file, const Layout& layout, uint64_t ad
 // Follows the chain of the bucket with the highest symbol to its end, which has bit 0 set.
 uint32_t end_of_chain(const ByteSource& file, const Layout& layout, uint64_t chains,
                       uint32_t first_hashed, uint32_t symbol) {
-  constexpr uint32_t kMaxChain = 4096;
-  for (uint32_t i = 0; i < kMaxChain; ++i, ++symbol) {
+  constexpr uint32_t kMaxChainEntries = 4096;
+  for (uint32_t i = 0; i < kMaxChainEntries; ++i, ++symbol) {
     const uint64_t address = chains + uint64_t{4} * (symbol - first_hashed);
     const auto bytes = read_loaded(file, layout, address, 4);
     if (bytes.empty()) return 0;

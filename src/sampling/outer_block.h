@@ -17,7 +17,8 @@ inline constexpr size_t kOuterBlock_bytes = kOuterBlock_pages * kOuterPage_bytes
 inline constexpr size_t kMaxOuterBlocks = 16;
 // Where a record may be full: the kernel copies as much less as there are return addresses found by
 // frame pointers, and a mark before them. (The last page before is copied, too.)
-inline constexpr uint64_t kOuterBegin_bytes = kMaxStack_bytes - (kMaxChain + 1) * sizeof(uint64_t);
+inline constexpr uint64_t kOuterBegin_bytes =
+    kMaxStack_bytes - (kMaxChainEntries + 1) * sizeof(uint64_t);
 
 // That a sample has: each page may stand alone, and one may lie at both ends of the ring.
 inline constexpr size_t kMaxOuterPieces = kMaxOuterBlocks * kOuterBlock_pages + 1;

@@ -153,13 +153,14 @@ ThreadAttrs PerfAttachment::thread_attrs(EventLayout layout) const {
   return attrs;
 }
 
-void PerfAttachment::raise_file_limit() {
+// Raises the limit of open files. Where it does not do for both, samples come before the BPF
+// program.
+void PerfAttachment::make_room_for_events() {
   const uint64_t open = os::open_file_count();
   const uint64_t wanted = FileBudget(0, open).limit_for(events_needed(EventLayout::TwoEvents));
   files_ = FileBudget(os::raise_open_file_limit(wanted), open);
   const bool is_short = events_needed(EventLayout::OneEvent) > files_.events();
   if (!is_short || outer_stacks_ == nullptr) return;
-  // Samples come first.
   outer_stacks_.reset();
   setup_.copies_outer_stacks = false;
   setup_.no_outer_stacks = "the limit of open files leaves no room";
@@ -224,7 +225,7 @@ Result<void> PerfAttachment::attach(std::span<const pid_t> pids, DuplicateFilter
   if (threads.empty()) return tl::unexpected<Error>(gone_error(pids));
   if (auto prepared = prepare(false, threads); !prepared) return prepared;
   threads_seen_ = threads.size();
-  raise_file_limit();
+  make_room_for_events();
   int error_number = EMFILE;
   for (EventLayout layout : {EventLayout::TwoEvents, EventLayout::OneEvent}) {
     if (error_number != EMFILE || events_needed(layout) > files_.events()) continue;
@@ -260,7 +261,7 @@ Result<void> PerfAttachment::attach_before_exec(pid_t child) {
   const TargetThread first{child, child};
   if (auto prepared = prepare(true, std::span(&first, 1)); !prepared) return prepared;
   threads_seen_ = 1;
-  raise_file_limit();
+  make_room_for_events();
   int error_number = EMFILE;
   for (const EventLayout layout : {EventLayout::TwoEvents, EventLayout::OneEvent}) {
     if (error_number != EMFILE || events_needed(layout) > files_.events()) continue;

@@ -48,7 +48,7 @@ class PerfAttachment {
   void open_outer_stacks();
   void describe_setup();
   ThreadAttrs thread_attrs(EventLayout layout) const;
-  void raise_file_limit();  // and may give up what is not needed most
+  void make_room_for_events();
   uint64_t events_needed(EventLayout layout) const;
   // 0, or the errno of what failed; then nothing is attached.
   int attach_all(std::span<const pid_t> pids, std::span<const TargetThread> first_threads,

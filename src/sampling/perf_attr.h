@@ -26,8 +26,8 @@ uint64_t common_sample_type();
 struct EventChoices {
   ClockEvent event = ClockEvent::CpuClock;
   uint32_t frequency_hz = 101;
-  uint32_t stack_bytes = kMaxStack_bytes;  // a multiple of eight, at most this
-  uint16_t chain_entries = kMaxChain;      // at most kernel.perf_event_max_stack
+  uint32_t stack_bytes = kMaxStack_bytes;     // a multiple of eight, at most this
+  uint16_t chain_entries = kMaxChainEntries;  // at most kernel.perf_event_max_stack
   bool excludes_kernel = false;
   bool has_build_ids = true;           // Linux 5.12
   bool has_switches = true;            // Linux 4.3

@@ -17,7 +17,7 @@ enum class ClockEvent : uint8_t { CpuClock, Cycles };
 
 // Return addresses that the kernel finds by frame pointers, at most: its own default
 // (kernel.perf_event_max_stack).
-inline constexpr uint16_t kMaxChain = 127;
+inline constexpr uint16_t kMaxChainEntries = 127;
 
 // The largest copy of a stack: 512 bytes below 64 KiB, since a record's size is a u16 and has to
 // hold the registers as well, and some 35 return addresses found by frame pointers. Where there are

@@ -19,8 +19,8 @@ constexpr uint64_t kRelaPiece_bytes = 2730 * sizeof(Elf64_Rela);  // 64 KiB
 
 // An entry that one of the addresses lies in.
 struct Entry {
-  uint64_t slot = 0;  // link address of the word with the function's address
-  size_t asked = 0;   // which of the addresses
+  LinkAddress slot;  // the word with the function's address
+  size_t asked = 0;  // which of the addresses
   uint32_t symbol = STN_UNDEF;
   uint32_t name_offset = 0;  // in the string table
 };
@@ -34,8 +34,8 @@ bool skip_if(Bytes& code, std::initializer_list<uint8_t> prefix) {
 }
 
 // What `code`, which begins at `begin`, jumps by, if it is an entry.
-std::optional<uint64_t> slot_of_entry(Bytes code, uint64_t begin) {
-  const uint64_t end = begin + code.size();
+std::optional<LinkAddress> slot_of_entry(Bytes code, LinkAddress begin) {
+  const uint64_t end = begin.value + code.size();
   skip_if(code, {0xf3, 0x0f, 0x1e, 0xfa});              // endbr64
   const bool has_number = skip_if(code, {0x41, 0xbb});  // mold: mov $index,%r11d
   if (has_number) code = code.subspan(std::min<size_t>(code.size(), sizeof(uint32_t)));
@@ -45,17 +45,18 @@ std::optional<uint64_t> slot_of_entry(Bytes code, uint64_t begin) {
   const auto displacement = static_cast<int32_t>(reader.u32());
   if (!reader.ok()) return std::nullopt;
   const uint64_t next = end - code.size() + sizeof(displacement);
-  return next + static_cast<uint64_t>(int64_t{displacement});
+  return LinkAddress{next + static_cast<uint64_t>(int64_t{displacement})};
 }
 
-std::optional<uint64_t> slot_at(const ByteSource& file, const elf::Section& plt, uint64_t offset) {
+std::optional<LinkAddress> slot_at(const ByteSource& file, const elf::Section& plt,
+                                   uint64_t offset) {
   for (const uint64_t entry_bytes : {kMinEntry_bytes, kMaxEntry_bytes}) {
     const uint64_t begin = offset - offset % entry_bytes;
     std::array<std::byte, kMaxEntry_bytes> bytes{};
     const std::span code = std::span(bytes).first(
         static_cast<size_t>(std::min(plt.size_bytes - begin, kMaxEntry_bytes)));
     if (!file.read_at(plt.file_offset + begin, code)) return std::nullopt;
-    if (const auto slot = slot_of_entry(code, plt.address.value + begin)) return slot;
+    if (const auto slot = slot_of_entry(code, {plt.address.value + begin})) return slot;
   }
   return std::nullopt;
 }
@@ -79,7 +80,7 @@ bool has_symbol(const Entry& entry) { return entry.symbol != STN_UNDEF; }
 // Entries by their slots in ascending order. The first relocation of a slot counts: of any others
 // nothing is looked at but the first entry.
 void take_relocation(ByteReader& in, std::span<Entry> entries) {
-  const uint64_t slot = in.u64();
+  const LinkAddress slot{in.u64()};
   const uint64_t info = in.u64();
   in.skip(sizeof(Elf64_Sxword));  // r_addend
   const auto type = ELF64_R_TYPE(info);

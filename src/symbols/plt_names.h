@@ -1,4 +1,4 @@
-// What the entries of an x86-64 image's PLT are called by: no symbol table has names for them.
+// Where the entries of an x86-64 image's PLT jump to: no symbol table has names for them.
 // Source: x86-64 psABI, sections 4.4 (relocation) and 5.2 (procedure linkage table), and the forms
 // that GNU's ld, LLVM's and mold give the entries.
 #pragma once

@@ -30,6 +30,7 @@ Result<sampling::RecordLayout> layout_for(const PerfEvent& event) {
   fields.has_trailer = event.attr.sample_id_all != 0;
   fields.read_format = event.attr.read_format;
   fields.branch_sample_type = event.attr.branch_sample_type;
+  fields.asks_build_ids = event.attr.build_id != 0;
   return sampling::RecordLayout::create(fields);
 }
 

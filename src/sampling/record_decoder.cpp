@@ -35,6 +35,7 @@ struct SideBand {
   ByteReader payload;
   RecordHeader header;
   uint32_t pid = 0, tid = 0;
+  bool asks_build_ids = true;  // RecordFields
 };
 
 // Longer ones are none of the kernel's. A thread has 16 bytes (TASK_COMM_LEN), but perf reads the
@@ -79,6 +80,18 @@ void read_build_id(ByteReader& in, MapEvent& map) {
   map.build_id_size_bytes = size_bytes;
 }
 
+// Up to Linux 6.18 at least the flag stays set where one mapping is told to several events, of
+// which an earlier one asks for build ids: where this one does not ask, device and inode stand
+// there. `perf inject` puts build ids into such records too; of 16 or 20 bytes they are told apart,
+// as those are no majors of disks.
+bool has_build_id(const SideBand& record) {
+  if (!has_flag(record, PERF_RECORD_MISC_MMAP_BUILD_ID)) return false;
+  if (record.asks_build_ids) return true;
+  ByteReader in = record.payload;
+  const uint32_t size_bytes = in.u32();
+  return size_bytes == 16 || size_bytes == 20;
+}
+
 void read_device_and_inode(ByteReader& in, MapEvent& map) {
   map.device_major = in.u32();
   map.device_minor = in.u32();
@@ -90,7 +103,7 @@ MapEvent decode_mmap2(SideBand& record) {
   ByteReader& in = record.payload;
   MapEvent map = read_mapping(in);
   map.is_data = has_flag(record, PERF_RECORD_MISC_MMAP_DATA);
-  if (has_flag(record, PERF_RECORD_MISC_MMAP_BUILD_ID)) {
+  if (has_build_id(record)) {
     read_build_id(in, map);
   } else {
     read_device_and_inode(in, map);
@@ -197,6 +210,7 @@ void decode_side_band(const RecordLayout& layout, const RecordHeader& header, By
   Bytes payload =
       record.subspan(RecordHeader::kSize_bytes, trailer_begin - RecordHeader::kSize_bytes);
   SideBand side_band{ByteReader(payload, std::endian::native), header};
+  side_band.asks_build_ids = layout.asks_build_ids();
   if (trailer_bytes != 0) {
     side_band.pid = load<uint32_t>(record, trailer_begin + layout.trailer_tid_offset());
     side_band.tid = load<uint32_t>(record, trailer_begin + layout.trailer_tid_offset() + 4);
@@ -351,6 +365,7 @@ Result<RecordLayout> RecordLayout::create(const RecordFields& fields) {
   layout.has_registers_ = (fields.sample_type & PERF_SAMPLE_REGS_USER) != 0;
   layout.has_stack_ = (fields.sample_type & PERF_SAMPLE_STACK_USER) != 0;
   layout.register_bytes_ = 8 * static_cast<uint32_t>(std::popcount(fields.register_mask));
+  layout.asks_build_ids_ = fields.asks_build_ids;
   layout.varying_fields_ = fields.sample_type & kVaryingFields;
   layout.read_format_ = fields.read_format;
   layout.branch_sample_type_ = fields.branch_sample_type;

@@ -30,6 +30,7 @@ struct RecordFields {
   bool has_trailer = true;          // sample_id_all
   uint64_t read_format = 0;         // with PERF_SAMPLE_READ
   uint64_t branch_sample_type = 0;  // with PERF_SAMPLE_BRANCH_STACK
+  bool asks_build_ids = true;       // attr.build_id, Linux 5.12: MMAP2 may have them
 };
 
 // Where the fields stand in records of events with these attributes, computed once.
@@ -61,6 +62,7 @@ class RecordLayout {
   uint64_t read_format() const { return read_format_; }
   uint64_t branch_sample_type() const { return branch_sample_type_; }
   uint32_t register_bytes() const { return register_bytes_; }
+  bool asks_build_ids() const { return asks_build_ids_; }
 
   // Offsets in the trailer, from its start; the trailer is the end of the record.
   uint16_t trailer_bytes() const { return trailer_bytes_; }
@@ -78,7 +80,7 @@ class RecordLayout {
   uint16_t trailer_tid_ = kAbsent, trailer_time_ = kAbsent, trailer_identifier_ = kAbsent,
            trailer_bytes_ = 0;
   uint32_t register_bytes_ = 0;
-  bool has_registers_ = false, has_stack_ = false;
+  bool has_registers_ = false, has_stack_ = false, asks_build_ids_ = true;
   uint64_t varying_fields_ = 0, read_format_ = 0, branch_sample_type_ = 0;
 };
 

@@ -196,6 +196,38 @@ TEST_CASE("MMAP2 with a build id that cannot be is undecodable") {
   CHECK(is_undecodable(decode(mmap2_with_build_id(255)), PERF_RECORD_MMAP2));
 }
 
+TEST_CASE("a build id's flag left over from another event's record is not believed") {
+  RecordFields fields;
+  fields.sample_type = kSampleType;
+  fields.asks_build_ids = false;
+  const RecordLayout layout = *RecordLayout::create(fields);
+  for (const uint32_t major : {8u, 254u, 259u}) {  // sd, device mapper, nvme
+    const auto record = RecordBuilder(PERF_RECORD_MMAP2, PERF_RECORD_MISC_MMAP_BUILD_ID)
+                            .u32(10)
+                            .u32(11)
+                            .u64(0x7f0000)
+                            .u64(0x2000)
+                            .u64(0)
+                            .u32(major)
+                            .u32(1)
+                            .u64(4242)
+                            .u64(7)
+                            .u32(PROT_EXEC)
+                            .u32(2)
+                            .string("/bin/true")
+                            .trailer(10, 11, 900, 1, 55)
+                            .build();
+    const auto map = std::get<MapEvent>(decode_record(layout, record).event.body);
+    CHECK(map.build_id_size_bytes == 0);
+    CHECK(map.device_major == major);
+    CHECK(map.inode == 4242);
+    CHECK(map.path == "/bin/true");
+  }
+  const auto injected = mmap2_with_build_id(20);
+  const auto map = std::get<MapEvent>(decode_record(layout, injected).event.body);
+  CHECK(map.build_id_size_bytes == 20);
+}
+
 TEST_CASE("a string without an end stops at the trailer") {
   const auto record = RecordBuilder(PERF_RECORD_COMM)
                           .u32(10)

@@ -169,7 +169,9 @@ Profile ChunkFinisher::finish(ChunkJob job) {
   Profile profile = profile::finish_chunk(std::move(job.chunk), job.session, job.clock,
                                           job.main_pid, names, placer_);
   figures_.jit.add_chunk(names.jit());
-  figures_.symbol_tables_cut = std::max(figures_.symbol_tables_cut, names.symbol_tables_cut());
+  const symbols::SymbolBudget& budget = names.symbol_budget();
+  figures_.symbol_tables_cut = std::max(figures_.symbol_tables_cut, budget.tables_cut);
+  figures_.names_left_mangled = std::max(figures_.names_left_mangled, budget.names_left_mangled);
   return profile;
 }
 

@@ -43,6 +43,7 @@ struct FinishedFigures {
   std::vector<HotFunction> hottest;
   JitFigures jit;
   uint64_t symbol_tables_cut = 0;
+  uint64_t names_left_mangled = 0;
 };
 
 class ChunkFinisher {

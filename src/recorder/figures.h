@@ -127,6 +127,7 @@ struct RunFigures {
   std::vector<HotFunction> hottest;  // most samples first
   JitFigures jit;
   uint64_t symbol_tables_cut = 0;       // of the chunk that has most: symbols::SymbolBudget
+  uint64_t names_left_mangled = 0;      // likewise
   bool looks_for_jit_maps = false;      // not in a replay, nor of another machine's perf.data
   size_t state_forgotten = 0;           // ProcessTable::forgotten_count()
   uint64_t code_pages_not_read = 0;     // of code that no file holds: CodeInMemory

@@ -43,7 +43,7 @@ class SymbolFrameNames final : public profile::FrameNames {
 
   // Of all frames that were named.
   const JitFigures& jit() const { return jit_; }
-  uint64_t symbol_tables_cut() const { return symbol_budget_.tables_cut; }
+  const symbols::SymbolBudget& symbol_budget() const { return symbol_budget_; }
 
  private:
   using Frames = std::span<const profile::FrameKey>;

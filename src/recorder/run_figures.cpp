@@ -25,6 +25,7 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
   figures.hottest = std::move(finished.hottest);
   figures.jit = finished.jit;
   figures.symbol_tables_cut = finished.symbol_tables_cut;
+  figures.names_left_mangled = finished.names_left_mangled;
   figures.image_problems = images.problems();
   figures.sample.loss(Loss::RingFull) = figures.sampler.lost_samples;
   figures.sample.loss(Loss::Undecodable) = figures.sampler.undecodable_samples;

@@ -282,18 +282,46 @@ std::string stacks_are_cut(const RunFigures& figures) {
   const auto all = static_cast<double>(figures.sample.samples);
   const std::string& why = figures.setup.no_outer_stacks;
   if (why.empty() || all < kFewSamples || cut <= kManyStacks * all) return "";
-  return fmt::format(
-      "{:.0f} % of the stacks are larger than what a sample holds, and cut. A BPF program would "
-      "copy more of them, but there is none: {}",
-      100 * cut / all, why);
+  const std::string what = fmt::format(
+      "{:.0f} % of the stacks are larger than what a sample holds, and cut. ", 100 * cut / all);
+  if (figures.setup.stack_bytes < sampling::kMaxStack_bytes) {
+    return what + fmt::format("Raise --stack-bytes, which is {}", figures.setup.stack_bytes);
+  }
+  return what + "A BPF program would copy more of them, but there is none: " + why;
+}
+
+std::string no_kernel_time(const RunFigures& figures) {
+  if (!figures.setup.kernel_excluded) return "";
+  return fmt::format("time in system calls is missing (kernel.perf_event_paranoid forbids it; {})",
+                     os::how_to_get(os::kCapPerfmon));
+}
+
+std::string no_cycles_counter(const RunFigures& figures) {
+  return figures.setup.fell_back_to_cpu_clock
+             ? "this machine has no cycles counter; cpu-clock was used"
+             : "";
+}
+
+std::string no_switches(const RunFigures& figures) {
+  return figures.setup.has_switches
+             ? ""
+             : "this kernel tells of no context switches: sleeping is drawn as work";
 }
 
 std::string cut_symbol_tables(const RunFigures& figures) {
   if (figures.symbol_tables_cut == 0) return "";
   return fmt::format(
       "{} symbol table{} too large to be read beside the others: names of functions may be missing "
-      "in the profile, or mangled. Sentry adds them from debug files",
+      "in the profile. Sentry adds them from debug files",
       figures.symbol_tables_cut, figures.symbol_tables_cut == 1 ? " was" : "s were");
+}
+
+std::string mangled_names(const RunFigures& figures) {
+  const uint64_t count = figures.names_left_mangled;
+  if (count == 0) return "";
+  return fmt::format(
+      "{} of functions {} left as the linker has {}: to demangle all would have taken too long",
+      counted(count, "name"), count == 1 ? "was" : "were", count == 1 ? "it" : "them");
 }
 
 std::string cut_jit_map(const RunFigures& figures) {
@@ -327,16 +355,18 @@ std::string why_nothing_was_written(const RunFigures& figures) {
 std::vector<std::string> notes_of(const RunFigures& figures) {
   std::vector<std::string> notes = figures.notes;
   if (figures.is_converted) {
-    for (auto note : {nothing_written, dropped_by_sentry, lost_records, state_forgotten,
-                      stacks_end_early, cut_symbol_tables}) {
+    for (auto note : {nothing_written, no_kernel_time, dropped_by_sentry, lost_records,
+                      state_forgotten, stacks_end_early, cut_symbol_tables, mangled_names}) {
       if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
     }
     return notes;
   }
-  for (auto note : {nothing_written, cpu_time_unseen, shortfall, dropped_by_sentry, lost_records,
-                    memory_not_read, files_not_read, code_not_read, stacks_end_early,
-                    stacks_are_cut, clock_set, state_forgotten, nameless_python, nameless_jit_code,
-                    cut_symbol_tables, cut_jit_map, bad_jit_map, late_cpus}) {
+  for (auto note :
+       {nothing_written, no_kernel_time,    no_cycles_counter, no_switches,     cpu_time_unseen,
+        shortfall,       dropped_by_sentry, lost_records,      memory_not_read, files_not_read,
+        code_not_read,   stacks_end_early,  stacks_are_cut,    clock_set,       state_forgotten,
+        nameless_python, nameless_jit_code, cut_symbol_tables, mangled_names,   cut_jit_map,
+        bad_jit_map,     late_cpus}) {
     if (std::string text = note(figures); !text.empty()) notes.push_back(std::move(text));
   }
   return notes;

@@ -87,6 +87,7 @@ void add_sample_figures(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "jit_maps_cut", figures.jit.maps_cut);
   add_number(json, "jit_map_bad_lines", figures.jit.bad_map_lines);
   add_number(json, "symbol_tables_cut", figures.symbol_tables_cut);
+  add_number(json, "names_left_mangled", figures.names_left_mangled);
   add_number(json, "code_pages_not_read", figures.code_pages_not_read);
   add_number(json, "memory_reads_given_up", figures.memory_reads_given_up);
   add_number(json, "file_requests_given_up", figures.file_requests_given_up);
@@ -116,6 +117,7 @@ void add_own_cost(JsonWriter& json, const RunFigures& figures) {
   add_number(json, "records", figures.sampler.records);
   add_number(json, "records_undecodable", figures.sampler.undecodable);
   add_number(json, "records_unknown_type", figures.sampler.unknown_type);
+  add_number(json, "records_lost", figures.sampler.lost_records);
   add_number(json, "rule_cache_hits", figures.unwinder.cache_hits);
   add_number(json, "rule_cache_misses", figures.unwinder.cache_misses);
   add_number(json, "full_rows", figures.unwinder.full_rows);
@@ -141,7 +143,6 @@ void add_uploads(JsonWriter& json, const UploadFigures& uploads) {
 
 // What only a conversion has.
 void add_source(JsonWriter& json, const RunFigures& figures) {
-  add_strings(json, "notes", notes_of(figures));
   json.key("records_skipped");
   json.begin_object();
   for (const auto& [name, count] : figures.records_skipped) add_number(json, name, count);
@@ -164,10 +165,20 @@ void add_hottest(JsonWriter& json, const std::vector<HotFunction>& hottest) {
 std::string walk_line(const RunFigures& figures) {
   const uint64_t all = walks(figures);
   if (all == 0 || figures.samples_written == 0) return "";
+  // What a BPF program copies beside the record ends where it may.
+  const std::string where = figures.setup.copies_outer_stacks
+                                ? "deeper than what was copied"
+                                : fmt::format("cut at {} bytes", figures.setup.stack_bytes);
   std::string text = fmt::format(
-      "  stacks    {:.1f} % complete, {:.1f} % cut at {} bytes, {:.1f} % ended early\n",
-      percent(figures.samples_complete(), all), percent(figures.samples_truncated(), all),
-      figures.setup.stack_bytes, percent(figures.samples_failed(), all));
+      "  stacks    {:.1f} % complete, {:.1f} % {}, {:.1f} % ended early\n",
+      percent(figures.samples_complete(), all), percent(figures.samples_truncated(), all), where,
+      percent(figures.samples_failed(), all));
+  if (const uint64_t live = figures.sample.samples_with_live_frames; live > 0) {
+    text += fmt::format(
+        "            {} of the complete ones have outer frames that were read from the process a "
+        "moment later\n",
+        live);
+  }
   if (const uint64_t joined = figures.sample.samples_with_joined_frames; joined > 0) {
     text += fmt::format(
         "            {} of the complete ones have the outer frames of their thread's last or next "
@@ -214,17 +225,6 @@ std::string loss_lines(const RunFigures& figures, bool is_verbose) {
 
 std::string note_lines(const RunFigures& figures) {
   std::string text;
-  if (figures.setup.kernel_excluded) {
-    text += fmt::format(
-        "  note      time in system calls is missing (kernel.perf_event_paranoid forbids it; {})\n",
-        os::how_to_get(os::kCapPerfmon));
-  }
-  if (figures.setup.fell_back_to_cpu_clock) {
-    text += "  note      this machine has no cycles counter; cpu-clock was used\n";
-  }
-  if (!figures.setup.has_switches && !figures.is_converted) {
-    text += "  note      this kernel tells of no context switches: sleeping is drawn as work\n";
-  }
   for (const std::string& note : notes_of(figures)) text += "  note      " + note + '\n';
   return text;
 }
@@ -360,11 +360,14 @@ std::string summary_json(const RunFigures& figures, const std::vector<std::strin
   add_strings(json, "files", files);
   add_strings(json, "write_errors", figures.write_errors);
   add_strings(json, "image_problems", figures.image_problems);
+  add_strings(json, "notes", notes_of(figures));
   add_decimal(json, "duration_s", figures.duration_s);
   add_number(json, "requested_hz", figures.requested_hz);
   add_decimal(json, "effective_hz", figures.effective_hz());
   add_decimal(json, "target_cpu_s", static_cast<double>(figures.target_cpu_ns()) / 1e9);
+  add_decimal(json, "command_cpu_s", static_cast<double>(figures.command_cpu_ns) / 1e9);
   add_setup(json, figures.setup);
+  add_number(json, "cpus_not_sampled", figures.sampler.cpus_not_sampled);
   add_own_cost(json, figures);
   add_hottest(json, figures.hottest);
   if (figures.uploads) add_uploads(json, *figures.uploads);

@@ -151,39 +151,28 @@ std::vector<WantedName> plainest_names(const ByteSource& file, const elf::Sectio
   return plainest;
 }
 
+bool may_be_mangled(std::string_view name) {
+  return name.starts_with("_Z") || name.starts_with("_R") || name.starts_with("_D");
+}
+
 // Demangles as long as the budget lasts.
-class Demangling {
- public:
-  explicit Demangling(SymbolBudget& budget) : budget_(budget) {}
-  Demangling(const Demangling&) = delete;
-  Demangling& operator=(const Demangling&) = delete;
-  ~Demangling() {
-    if (was_refused_) ++budget_.tables_cut;
+std::string demangled_within(SymbolBudget& budget, std::string_view name) {
+  if (budget.now_ns == nullptr) return demangled(name);
+  if (budget.demangling_ns == 0) {
+    if (may_be_mangled(name)) ++budget.names_left_mangled;
+    return std::string(name);
   }
-
-  std::string text_of(std::string_view name) {
-    if (budget_.now_ns == nullptr) return demangled(name);
-    if (budget_.demangling_ns == 0) {
-      was_refused_ = true;
-      return std::string(name);
-    }
-    const uint64_t begin_ns = budget_.now_ns();
-    std::string text = demangled(name);
-    budget_.demangling_ns -= std::min(budget_.demangling_ns, budget_.now_ns() - begin_ns);
-    return text;
-  }
-
- private:
-  SymbolBudget& budget_;
-  bool was_refused_ = false;
-};
+  const uint64_t begin_ns = budget.now_ns();
+  std::string text = demangled(name);
+  budget.demangling_ns -= std::min(budget.demangling_ns, budget.now_ns() - begin_ns);
+  return text;
+}
 
 // The plainest of each choice's names, as it is shown; "" where none can be read.
 std::vector<std::string> read_best_names(const ByteSource& file, const elf::Section& strings,
                                          std::span<const SymbolChoice> choices,
                                          SymbolBudget& budget) {
   StringTable table(file, strings);
-  Demangling demangling(budget);
   std::vector<std::string> names(choices.size());
   const WantedName* last = nullptr;
   const std::vector<WantedName> plainest = plainest_names(file, strings, choices);
@@ -193,7 +182,7 @@ std::vector<std::string> read_best_names(const ByteSource& file, const elf::Sect
       names[next.choice] = names[last->choice];
     } else if (const auto name = table.at(next.offset)) {
       names[next.choice] =
-          without_middle(demangling.text_of(without_version(*name)), kMaxShown_bytes);
+          without_middle(demangled_within(budget, without_version(*name)), kMaxShown_bytes);
     }
     last = &next;
   }
@@ -322,11 +311,10 @@ void name_plt_entries(const Question& asked, Names& names) {
     addresses.push_back(asked.sorted_addresses[i]);
   }
   const auto targets = plt_targets_at(asked.file, asked.layout, addresses, asked.budget);
-  Demangling demangling(asked.budget);
   for (size_t i = 0; i < targets.size(); ++i) {
     if (!targets[i]) continue;
-    names.texts[nameless[i]] =
-        without_middle(demangling.text_of(without_version(*targets[i])) + "@plt", kMaxShown_bytes);
+    names.texts[nameless[i]] = without_middle(
+        demangled_within(asked.budget, without_version(*targets[i])) + "@plt", kMaxShown_bytes);
   }
 }
 

@@ -14,6 +14,7 @@ RunFigures well_sampled(size_t threads) {
   RunFigures figures;
   figures.setup.event_name = "cpu-clock";
   figures.setup.cpus = 2;
+  figures.setup.has_switches = true;
   figures.requested_hz = 100;
   figures.duration_s = 1;
   figures.threads = threads;
@@ -51,9 +52,12 @@ TEST_CASE("Where many stacks are cut for want of a BPF program a note tells why 
   RunFigures figures = well_sampled(1);
   figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::StackTruncated)] = 11;
   CHECK(notes_of(figures).empty());  // there is one, or nobody asked for it
+  figures.setup.stack_bytes = sampling::kMaxStack_bytes;
   figures.setup.no_outer_stacks = "that takes root, or CAP_BPF and CAP_PERFMON";
   CHECK(says(only_note_of(figures), "11 % of the stacks are larger"));
   CHECK(says(only_note_of(figures), "CAP_BPF"));
+  figures.setup.stack_bytes = 2048;
+  CHECK(says(only_note_of(figures), "and cut. Raise --stack-bytes, which is 2048"));
   figures.sample.walk_ends[static_cast<size_t>(unwind::WalkEnd::StackTruncated)] = 10;
   CHECK(notes_of(figures).empty());
 }
@@ -175,6 +179,12 @@ TEST_CASE("Symbol tables that were too large to be read beside the others are to
   CHECK(says(only_note_of(figures), "2 symbol tables were too large"));
 }
 
+TEST_CASE("Names that stayed mangled are told of as such") {
+  RunFigures figures = well_sampled(1);
+  figures.names_left_mangled = 1;
+  CHECK(says(only_note_of(figures), "1 name of functions was left as the linker has it"));
+}
+
 TEST_CASE("Samples that Sentry drops, since their threads have no other, are told of") {
   RunFigures figures = well_sampled(1);
   figures.samples_written = 100;
@@ -232,7 +242,7 @@ TEST_CASE("Too few samples are no riddle where something else is known to have t
   RunFigures user_only = well_sampled(500);
   user_only.sampler.sample_records = 50;
   user_only.setup.kernel_excluded = true;
-  CHECK(notes_of(user_only).empty());
+  CHECK(says(only_note_of(user_only), "system calls"));
   RunFigures cycles = well_sampled(500);
   cycles.sampler.sample_records = 50;
   cycles.setup.event_name = "cycles";
@@ -255,7 +265,8 @@ TEST_CASE("Too little CPU time is the reason only where little was used") {
   figures.sampler.on_cpu_ns = 300'000'000;
   CHECK(says(only_note_of(figures), "no sample was taken in 0.30 s of CPU time. A thread gets"));
   figures.setup.kernel_excluded = true;
-  CHECK(says(only_note_of(figures), "never in its own code"));
+  CHECK(says(notes_of(figures).front(), "never in its own code"));
+  CHECK(says(notes_of(figures).back(), "time in system calls is missing"));
 }
 
 TEST_CASE("CPU time of a program that takes itself from profilers is told of") {
@@ -303,6 +314,7 @@ TEST_CASE("CPUs that came online too late are told in the printed summary") {
 
 TEST_CASE("A run without samples says which of the causes it was") {
   RunFigures figures;
+  figures.setup.has_switches = true;
   figures.requested_hz = 100;
   figures.duration_s = 2;
   CHECK(says(only_note_of(figures), "too little CPU time"));

@@ -408,17 +408,18 @@ TEST_CASE("names_at reads the tables of all images up to a common bound, and cou
   CHECK(budget.tables_cut == 2);
 }
 
-TEST_CASE("names_at demangles as long as the budget lasts, and counts the tables it did not") {
+TEST_CASE("names_at demangles as long as the budget lasts, and counts the names left mangled") {
   const auto file = with_symbols({function("_Z1av", 0x1000, 0x10), function("_Z1bv", 0x1010, 0x10),
-                                  function("_Z1cv", 0x1020, 0x10)});
+                                  function("_Z1cv", 0x1020, 0x10), function("d", 0x1030, 0x10)});
   symbols::SymbolBudget budget;
   budget.demangling_ns = 100;
   budget.now_ns = [] {
     static uint64_t now_ns = 0;
     return now_ns += 50;
   };
-  CHECK(names(file, {0x1000, 0x1010, 0x1020}, budget) == Names{"a()", "b()", "_Z1cv"});
-  CHECK(budget.tables_cut == 1);
+  CHECK(names(file, {0x1000, 0x1010, 0x1020, 0x1030}, budget) == Names{"a()", "b()", "_Z1cv", "d"});
+  CHECK(budget.names_left_mangled == 1);
+  CHECK(budget.tables_cut == 0);
 }
 
 TEST_CASE("names_at unpacks MiniDebugInfo up to a common bound, and counts what is left") {

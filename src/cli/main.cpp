@@ -266,6 +266,10 @@ int dispatch(CLI::App& chosen, Options& options, const std::vector<std::string>&
   for (const std::string& unknown : chosen.remaining()) {
     if (unknown != "--") return complain_of_unknown(chosen, unknown);
   }
+  if (const auto ok = check_sending_options(options.record, of_config); !ok) {
+    complain(ok.error().message + ". Try: sentry-prof record --help");
+    return kWrongUsage;
+  }
   if (options.config.is_to_be_printed) {
     return write_to_stdout(printed_config(chosen, options.config.path, of_config)) ? kDone
                                                                                    : kInputOutput;

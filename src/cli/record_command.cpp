@@ -101,13 +101,13 @@ struct LiveRecorder {
   recorder::Recorder recorder;
 };
 
-// Says why there are no outputs. A DSN that is missing or wrong is the user's to mend; the code of
-// all else is `otherwise`.
+// Says why there are no outputs. What was asked for wrongly, and a DSN that is missing, is the
+// user's to mend; the code of all else is `otherwise`.
 int complain_of(const OutputFailure& failure, ExitCode otherwise) {
   complain(failure.error.message);
   const bool is_wrong_usage =
-      failure.stage == OutputStage::Upload && (failure.error.code == ErrorCode::InvalidArgument ||
-                                               failure.error.code == ErrorCode::NotFound);
+      failure.error.code == ErrorCode::InvalidArgument ||
+      (failure.stage == OutputStage::Upload && failure.error.code == ErrorCode::NotFound);
   return is_wrong_usage ? kWrongUsage : otherwise;
 }
 

@@ -4,6 +4,8 @@
 #include "cli/validators.h"
 #include "sampling/sampler.h"
 
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -110,7 +112,10 @@ void add_sampling_options(CLI::App& record, RecordOptions& options) {
 void add_live_upload_options(CLI::App& record, RecordOptions& options) {
   record.add_flag("--upload", options.upload,
                   "Send each chunk to Sentry; files only if -o is given, too");
+  const size_t others = record.get_options().size();
   add_sending_options(record, options.sending);
+  const auto all = record.get_options();
+  options.sending_options.assign(all.begin() + static_cast<ptrdiff_t>(others), all.end());
 }
 
 // For debugging sentry-prof itself: docs/raw-log.md. An empty group keeps them out of the help.
@@ -146,13 +151,22 @@ Result<void> complete(RecordOptions& options) {
   if (options.upload && !options.replay.empty()) {
     return fail(ErrorCode::InvalidArgument, "--replay writes files; upload them");
   }
-  if (!options.upload && options.sending != SendingOptions{}) {
-    return fail(ErrorCode::InvalidArgument,
-                "--dsn, --dsn-file, --spool, --max-retries, --keep-image-type, --compress and "
-                "--ca-file are for --upload");
-  }
   if (auto ok = complete(static_cast<ProfileOptions&>(options)); !ok) return ok;
   options.sending.is_verbose = options.is_verbose;
+  return {};
+}
+
+Result<void> check_sending_options(const RecordOptions& options,
+                                   const std::vector<std::string>& of_config) {
+  if (options.upload) return {};
+  for (const CLI::Option* option : options.sending_options) {
+    const std::string name = option->get_name();
+    const bool is_of_config = std::ranges::any_of(
+        of_config, [&](const std::string& argument) { return argument.starts_with(name + "="); });
+    if (option->count() > 0 && !is_of_config) {
+      return fail(ErrorCode::InvalidArgument, name + " is for --upload");
+    }
+  }
   return {};
 }
 

@@ -13,7 +13,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace sentry_prof::cli {
 
@@ -29,7 +30,8 @@ struct RecordOptions : ProfileOptions {
   std::string raw_log;  // hidden: a file; empty: none is kept
   std::string replay;   // hidden: a raw log to take the place of a target
   bool upload = false;
-  SendingOptions sending;  // with `upload`
+  SendingOptions sending;                             // with `upload`
+  std::vector<const CLI::Option*> sending_options{};  // of the parser, that fill in `sending`
 };
 
 void add_record_options(CLI::App& record, RecordOptions& options);
@@ -37,5 +39,10 @@ void add_record_options(CLI::App& record, RecordOptions& options);
 // What the parser alone cannot see: options that exclude each other, and complete() of the
 // profile's.
 Result<void> complete(RecordOptions& options);
+
+// Wrong usage if the command line has options that only `--upload` uses, without it. One file of
+// --config may serve recordings that upload and others. `of_config`: arguments_of_config().
+Result<void> check_sending_options(const RecordOptions& options,
+                                   const std::vector<std::string>& of_config);
 
 }  // namespace sentry_prof::cli

@@ -25,8 +25,6 @@ struct SendingOptions {
   upload::BodyEncoding compression = upload::BodyEncoding::Gzip;
   std::string ca_file;
   bool is_verbose = false;  // tell of every request
-
-  bool operator==(const SendingOptions&) const = default;
 };
 
 struct UploadCommandOptions {

@@ -87,6 +87,19 @@ TEST_CASE("-q on the command line beats verbose in a config file", "[upload]") {
   CHECK(contains(shown.standard_output, "verbose            false "));
 }
 
+TEST_CASE("What only --upload uses is wrong usage without it, not so in a config file",
+          "[upload]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/c.toml") << "spool = \"kept\"\n[record]\nmax-retries = 3\n";
+  const auto shown =
+      run_sentry_prof({"record", "--config", "c.toml", "--print-config", "--", "true"}, directory);
+  CHECK(shown.status() == 0);
+  const auto refused = run_sentry_prof(
+      {"record", "--config", "c.toml", "--max-retries", "5", "--", "true"}, directory);  // default
+  CHECK(refused.status() == 2);
+  CHECK(contains(refused.standard_error, "--max-retries is for --upload"));
+}
+
 TEST_CASE("What a config file says to nobody is told", "[upload]") {
   const TemporaryDirectory directory;
   for (const char* section : {"[uplaod]", "[upload.x]"}) {

@@ -14,8 +14,10 @@ namespace sentry_prof::recorder {
 class MapRereads {
  public:
   static constexpr size_t kMaxProcesses = 4096;
-  // After one second, then two, four ...
+  // After one second, then two, four ... and at last each minute: what can be known by then (a file
+  // whose server answers again, code that mremap(2) has moved) is known soon enough.
   static constexpr uint64_t kFirst_ns = kNsPerSecond;
+  static constexpr uint64_t kLast_ns = 64 * kNsPerSecond;
 
   // Records, perhaps of mappings, were lost.
   void on_records_lost(uint64_t time_ns) { last_loss_ns_ = time_ns; }
@@ -31,22 +33,25 @@ class MapRereads {
     return reread == rereads_.end() || time_ns >= reread->second.last_ns + kFirst_ns;
   }
 
-  // Whether they are to be read now, as which it counts. Not more often than a garbage pc deserves:
-  // the first time at once, and where records were lost since, then after ever longer times.
+  // Whether they are to be read now, as which it counts. The first time at once; where records were
+  // lost since, after a second: reading them takes up to tens of ms, in which more gets lost. Else
+  // not more often than a garbage pc deserves, after ever longer times.
   bool begin(uint32_t pid, uint64_t time_ns) {
     if (rereads_.size() > kMaxProcesses) rereads_.clear();
-    Reread& reread = rereads_[pid];
-    if (time_ns < reread.not_before_ns && reread.last_ns >= last_loss_ns_) return false;
+    const auto [found, is_first] = rereads_.try_emplace(pid);
+    Reread& reread = found->second;
+    const bool is_for_loss = reread.last_ns < last_loss_ns_;
+    const uint64_t wait_ns = is_for_loss ? kFirst_ns : reread.back_off_ns;
+    if (!is_first && time_ns < reread.last_ns + wait_ns) return false;
     reread.last_ns = time_ns;
-    reread.back_off_ns = std::max(kFirst_ns, 2 * reread.back_off_ns);
-    reread.not_before_ns = time_ns + reread.back_off_ns;
+    reread.back_off_ns =
+        is_first || is_for_loss ? kFirst_ns : std::min(2 * reread.back_off_ns, kLast_ns);
     return true;
   }
 
  private:
   struct Reread {
     uint64_t last_ns = 0;
-    uint64_t not_before_ns = 0;
     uint64_t back_off_ns = 0;
   };
 

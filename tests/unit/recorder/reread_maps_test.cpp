@@ -1,4 +1,5 @@
 // Maps that are read again where a pc lies in no mapping, and where records were lost.
+#include "recorder/map_rereads.h"
 #include "recorder/recording.h"
 #include "recording_fixture.h"
 #include "support/catch2.h"
@@ -158,17 +159,44 @@ TEST_CASE("Where reading them again does not help it is done ever more seldom") 
   CHECK(run.finish(kSnapshotAt_ns + 4 * kNsPerSecond).sample.loss(Loss::UnmappedPc) == 5);
 }
 
-TEST_CASE("Lost records, and another program in the process, are reasons to read them at once") {
+TEST_CASE("Another program in the process is a reason to read them at once, lost records soon") {
   RecordingFixture run;
   run.sample(kSnapshotAt_ns, 0x90000);
   run.sample(kSnapshotAt_ns + 1, 0x90000);
   CHECK(run.rereads == 1);
-  run.recording->on_event({kSnapshotAt_ns + 2, sampling::LostEvent{}});
-  run.sample(kSnapshotAt_ns + 3, 0x90000);
+  run.sample(kSnapshotAt_ns + kNsPerSecond, 0x90000);
+  CHECK(run.rereads == 2);  // the next one would be after two seconds
+  run.recording->on_event({kSnapshotAt_ns + kNsPerSecond + 1, sampling::LostEvent{}});
+  run.sample(kSnapshotAt_ns + kNsPerSecond + 2, 0x90000);
   CHECK(run.rereads == 2);
-  run.recording->on_event({kSnapshotAt_ns + 4, CommEvent{kPid, kPid, true, "other"}});
-  run.sample(kSnapshotAt_ns + 5, 0x90000);
+  run.sample(kSnapshotAt_ns + 2 * kNsPerSecond, 0x90000);
   CHECK(run.rereads == 3);
+  run.recording->on_event(
+      {kSnapshotAt_ns + 2 * kNsPerSecond + 4, CommEvent{kPid, kPid, true, "x"}});
+  run.sample(kSnapshotAt_ns + 2 * kNsPerSecond + 5, 0x90000);
+  CHECK(run.rereads == 4);
+}
+
+TEST_CASE("While records get lost, a garbage caller has maps read once a second") {
+  MapRereads rereads;
+  unsigned count = 0;
+  for (uint64_t time_ns = kNsPerSecond; time_ns < 11 * kNsPerSecond; time_ns += 10'000'000) {
+    rereads.on_records_lost(time_ns);
+    count += rereads.begin(kPid, time_ns + 1);
+  }
+  CHECK(count == 10);
+  // Losses have not made it wait the longer.
+  CHECK(rereads.begin(kPid, 12 * kNsPerSecond));
+}
+
+TEST_CASE("However often reading them did not help, it is tried each minute") {
+  MapRereads rereads;
+  uint64_t time_ns = kNsPerSecond, last_ns = 0;
+  for (int i = 0; i < 40; ++i) {
+    last_ns = time_ns;
+    while (!rereads.begin(kPid, time_ns)) time_ns += kNsPerSecond;
+  }
+  CHECK(time_ns - last_ns == 64 * kNsPerSecond);
 }
 
 TEST_CASE("A process with the pid of one that has ended has its maps read at once") {

@@ -63,8 +63,9 @@ std::string without_numbers(std::string_view message) {
 }  // namespace
 
 Result<std::unique_ptr<ChunkFinisher>> ChunkFinisher::start(ChunkSink& sink,
-                                                            const os::ThreadPriority& priority) {
-  std::unique_ptr<ChunkFinisher> finisher(new ChunkFinisher(sink));
+                                                            const os::ThreadPriority& priority,
+                                                            std::function<void()> tidy_up) {
+  std::unique_ptr<ChunkFinisher> finisher(new ChunkFinisher(sink, std::move(tidy_up)));
   try {
     finisher->thread_ = std::thread([self = finisher.get(), priority] {
       os::set_thread_priority(priority);
@@ -127,6 +128,7 @@ void ChunkFinisher::run() {
     wake_.notify_all();
     lock.unlock();
     process(std::move(job));
+    if (tidy_up_) tidy_up_();
     lock.lock();
   }
   is_finished_ = true;

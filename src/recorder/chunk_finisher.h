@@ -56,10 +56,11 @@ class ChunkFinisher {
   // same way.
   static constexpr size_t kMaxWriteErrors = 10;
 
-  // The second thread runs with `priority`, whatever the calling one has. LimitExceeded if no
-  // thread can be started.
+  // The second thread runs with `priority`, whatever the calling one has, and calls `tidy_up`,
+  // which may be empty, behind each chunk. LimitExceeded if no thread can be started.
   static Result<std::unique_ptr<ChunkFinisher>> start(ChunkSink& sink,
-                                                      const os::ThreadPriority& priority);
+                                                      const os::ThreadPriority& priority,
+                                                      std::function<void()> tidy_up = {});
   ~ChunkFinisher();
 
   // Recording thread. False if the queue is full; the job is left alone then, and the sink is told
@@ -76,7 +77,8 @@ class ChunkFinisher {
   FinishedFigures take_figures();
 
  private:
-  explicit ChunkFinisher(ChunkSink& sink) : sink_(sink) {}
+  ChunkFinisher(ChunkSink& sink, std::function<void()> tidy_up)
+      : sink_(sink), tidy_up_(std::move(tidy_up)) {}
   void run();
   bool write(const Profile& profile, uint64_t samples);
   void note_error(const std::string& message);
@@ -88,6 +90,7 @@ class ChunkFinisher {
   void sort_hottest();
 
   ChunkSink& sink_;
+  std::function<void()> tidy_up_;
   profile::ImagePlacer placer_;
   uint32_t chunks_handed_on_ = 0;  // to the sink
   FinishedFigures figures_;

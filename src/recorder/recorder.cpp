@@ -155,7 +155,8 @@ Result<std::unique_ptr<Recorder::Run>> Recorder::prepare() {
   if (auto ok = target::check_proc(); !ok) return tl::unexpected(std::move(ok.error()));
   auto run = std::make_unique<Run>(make_opener());
   wall_clock_ = WallClock();
-  auto finisher = ChunkFinisher::start(sink_, run->priority.previous());
+  auto finisher = ChunkFinisher::start(sink_, run->priority.previous(),
+                                       [files = options_.files] { files->close_unneeded(); });
   if (!finisher) return tl::unexpected(finisher.error());
   run->finisher = std::move(*finisher);
   return run;

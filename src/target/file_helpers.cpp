@@ -2,6 +2,7 @@
 
 #include "base/path.h"
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <string>
@@ -91,22 +92,32 @@ void FileHelpers::close(const Place& place) {
   if (processes_->is_starter() || !ask_to_close({place})) owe({place});
 }
 
-void FileHelpers::close_owed() {
-  if (processes_->is_starter()) return;
-  const std::vector<Place> places = take_owed();
-  // To close a file again does no harm: no other one has its number.
-  if (!places.empty() && !ask_to_close(places)) owe(places);
+void FileHelpers::close_unneeded() {
+  while (close_owed()) {
+  }
 }
 
+bool FileHelpers::close_owed() {
+  if (processes_->is_starter()) return false;
+  const std::vector<Place> places = take_owed();
+  if (places.empty()) return false;
+  const bool are_closed = ask_to_close(places);
+  // To close a file again does no harm: no other one has its number.
+  if (!are_closed) owe(places);
+  return are_closed;
+}
+
+// Of one subject, so that nobody is late because of another one's file system.
 std::vector<FileHelpers::Place> FileHelpers::take_owed() {
   const std::lock_guard lock(mutex_);
   std::vector<Place> taken;
   for (size_t helper = 0; helper < owed_.size() && taken.empty(); ++helper) {
     std::vector<Place>& owed = owed_[helper];
     if (!owed.empty() && processes_->has_ended(helper)) owed.clear();
-    if (owed.empty()) continue;
-    const uint64_t subject = owed.front().subject;
-    if (!processes_->is_askable(helper, subject)) continue;
+    const auto askable = std::ranges::find_if(
+        owed, [&](const Place& place) { return processes_->is_askable(helper, place.subject); });
+    if (askable == owed.end()) continue;
+    const uint64_t subject = askable->subject;
     std::erase_if(owed, [&](const Place& place) {
       const bool is_taken = place.subject == subject && taken.size() < kMostClosed;
       if (is_taken) taken.push_back(place);

@@ -21,9 +21,9 @@ namespace sentry_prof::target {
 // os::HelperProcesses that are asked with FileRequests (FileServer). A file that one of them opened
 // but told of too late, or that it could not be told to close, is closed before a later request, as
 // soon as it answers again. The thread that called start() closes nothing itself: closing may take
-// its second (FUSE). Its files wait for requests of other threads. Who waits for whom, and when
-// there is no answer, is said there. Any thread may call; the lock of this is never held while a
-// helper is asked.
+// its second (FUSE). Its files wait for requests of other threads, and close_unneeded(). Who waits
+// for whom, and when there is no answer, is said there. Any thread may call; the lock of this is
+// never held while a helper is asked.
 class FileHelpers {
  public:
   // Where a file is open that is not passed on.
@@ -47,6 +47,9 @@ class FileHelpers {
   // Size or Read.
   std::optional<FileReply> ask(const Place& place, FileRequest request);
   void close(const Place& place);
+  // Closes all that close() has left open, as long as helpers answer. Not by the thread that called
+  // start().
+  void close_unneeded();
 
   void end() { processes_->end(); }
   // Questions that got no answer, or were not asked therefore. Without requests to close: these
@@ -56,7 +59,8 @@ class FileHelpers {
  private:
   explicit FileHelpers(std::unique_ptr<os::HelperProcesses> processes)
       : processes_(std::move(processes)) {}
-  void close_owed();
+  // False if nothing was closed.
+  bool close_owed();
   // Some of one helper and subject that may be asked for; empty if there are none.
   std::vector<Place> take_owed();
   void owe(const std::vector<Place>& places);

@@ -32,6 +32,10 @@ class TargetFiles {
   // As os::is_same_file(); false also if that takes too long.
   bool is_same_file(const std::string& path, const std::string& other);
 
+  // What others than the caller of start() have to call now and then: what that one does not need
+  // any more stays open until it can be closed without its waiting.
+  void close_unneeded() { helpers_->close_unneeded(); }
+
   // Ends the processes; what is asked from now on gets no answer. Part of the end of this and of
   // all that it gave.
   void end() { helpers_->end(); }

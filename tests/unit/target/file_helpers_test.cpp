@@ -79,11 +79,12 @@ class LateHelpers {
   }
 
   std::optional<FileHelpers::Replied> open_file(
-      const std::string& other_path = "", FileRequestKind kind = FileRequestKind::OpenByPath) {
+      const std::string& other_path = "", FileRequestKind kind = FileRequestKind::OpenByPath,
+      std::optional<uint32_t> process_without_device = {}) {
     FileRequest request{.kind = kind, .other_path = other_path};
-    request.mapping.pid = static_cast<uint32_t>(::getpid());
+    request.mapping.pid = process_without_device.value_or(static_cast<uint32_t>(::getpid()));
     request.mapping.path = file_;
-    request.mapping.device_major = kOwnDevice;
+    request.mapping.device_major = process_without_device ? 0 : kOwnDevice;
     return helpers_->ask_any(std::move(request));
   }
   // Is late.
@@ -92,6 +93,9 @@ class LateHelpers {
     CHECK_FALSE(helpers_->ask(place, std::move(request)));
   }
   void close(const FileHelpers::Place& place) { helpers_->close(place); }
+  void close_unneeded_in_other_thread() {
+    std::thread([&] { helpers_->close_unneeded(); }).join();
+  }
   void close_in_other_thread(const FileHelpers::Place& place) {
     std::thread([&] { helpers_->close(place); }).join();
   }
@@ -138,6 +142,18 @@ TEST_CASE("The starting thread leaves closing to others") {
   helpers.close(opened->place);
   CHECK(helpers.open_file("").has_value());      // nor closes it before what it asks itself
   CHECK(helpers.facts().reply.size_bytes == 1);  // the second one
+}
+
+TEST_CASE("All that the starting thread does not need any more is closed at once") {
+  LateHelpers helpers;
+  for (uint32_t process = 1; process <= 50; ++process) {
+    const auto opened = helpers.open_file("", FileRequestKind::OpenByPath, process);
+    REQUIRE(opened);
+    helpers.close(opened->place);
+  }
+  REQUIRE(helpers.open_file("", FileRequestKind::OpenByPath, 51));
+  helpers.close_unneeded_in_other_thread();
+  CHECK(helpers.facts().reply.size_bytes == 1);
 }
 
 TEST_CASE("A file whose opening was told too late is closed by a later request") {

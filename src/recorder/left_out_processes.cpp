@@ -43,6 +43,21 @@ std::string note_of_left(const target::ProcessTable& processes) {
       count_of_processes(left.size()), left.size() == 1 ? "es" : "", command_for(left));
 }
 
+std::string note_of_escaped(const target::ProcessTable& processes, const std::vector<int>& pids) {
+  if (processes.forgotten_count() > 0) return "";
+  const std::vector<uint32_t> in_sight = processes.processes_without_end();
+  std::vector<int> escaped = pids;
+  std::erase_if(escaped, [&](int pid) {
+    return std::ranges::binary_search(in_sight, static_cast<uint32_t>(pid));
+  });
+  if (escaped.empty()) return "";
+  return fmt::format(
+      "{} went out of the recorder's sight: the kernel takes its events from a program that "
+      "becomes "
+      "setuid, or that its user may not read, when it is executed. What records it: {}",
+      count_of_processes(escaped.size()), command_for(escaped));
+}
+
 std::string note_of_children(const std::vector<int>& pids) {
   // The given ones, then what they started, and what those did.
   std::vector<int> tree = pids;

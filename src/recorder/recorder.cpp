@@ -100,6 +100,7 @@ Result<std::vector<int>> Recorder::hold_living(std::span<const int> pids, Run& r
     auto pidfd = hold(pid);
     if (pidfd) {
       living.push_back(pid);
+      run.attached_pids.push_back(pid);
       run.pidfds.push_back(pidfd->get());
       run.own_pidfds.push_back(std::move(*pidfd));
     } else if (target::is_of_ended_process(pidfd.error())) {
@@ -259,6 +260,9 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.figures.sampler = sampler_.stats();
   result.figures.setup = sampler_.setup();
   result.figures.requested_hz = options_.frequency_hz;
+  if (auto note = note_of_escaped(run.processes, living_pids(run)); !note.empty()) {
+    run.notes.push_back(std::move(note));
+  }
   if (result.reason == StopReason::TargetEnded) {
     if (auto note = note_of_left(run.processes); !note.empty())
       run.notes.push_back(std::move(note));
@@ -274,6 +278,15 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
     result.reason = StopReason::Signal;
   }
   return result;
+}
+
+// Of those that were attached to.
+std::vector<int> Recorder::living_pids(const Run& run) {
+  std::vector<int> pids;
+  for (size_t i = 0; i < run.attached_pids.size(); ++i) {
+    if (!os::is_readable(run.own_pidfds[i].get())) pids.push_back(run.attached_pids[i]);
+  }
+  return pids;
 }
 
 // So that what is recorded after the wall clock was set, or the machine slept, has the right time.

@@ -84,7 +84,8 @@ class Recorder {
     target::ImageStore images{*opener};
     target::ProcessTable processes{images};
     std::unique_ptr<ChunkFinisher> finisher;
-    std::vector<os::Fd> own_pidfds;
+    std::vector<int> attached_pids;
+    std::vector<os::Fd> own_pidfds;  // of these, in their order
     std::vector<int> pidfds;         // of the targets; when all are readable the run is over
     std::vector<std::string> notes;  // for RunFigures::notes
     int launched_pid = -1;           // the command's, if there is one
@@ -96,6 +97,7 @@ class Recorder {
   RecordingOptions recording_options(uint32_t main_pid, os::ProcessMemoryReader& memory) const;
   void wait_for_room(ChunkFinisher& finisher);
   RunResult record(Run& run, uint32_t main_pid);
+  static std::vector<int> living_pids(const Run& run);
   void follow_wall_clock(Recording& recording, uint64_t time_ns);
   uint64_t end_of(double duration_s) const;
   StopReason loop(Recording& recording, const Run& run);

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace sentry_prof::testing;
 
@@ -115,6 +117,23 @@ TEST_CASE("A process whose main thread has ended is recorded like any other", "[
   CHECK(recording.summary().share_complete() > 0.98);
   CHECK(recording.profile().images_whose_file_contains("leader_gone") == 1);
   CHECK(recording.result.standard_error.find("could not be read") == std::string::npos);
+}
+
+TEST_CASE("A process that the kernel takes from every profiler at an exec is told of", "[attach]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  const TemporaryDirectory directory;
+  const std::string program = copied_target(directory, "spin", "spin-of-nobody");
+  constexpr uid_t kNobodysId = 65534;
+  REQUIRE(::chown(program.c_str(), kNobodysId, kNobodysId) == 0);
+  REQUIRE(::chmod(program.c_str(), 04755) == 0);
+  const BackgroundProcess target({.arguments = {target_path("exec_chain"), "1", program, "60"}});
+  REQUIRE(wait_until_it_is(target, "exec_chain"));
+  const Recording recording =
+      record_well(directory, {.options = {"-d", "2"}, .pids = {target.pid()}});
+  CHECK(executable_of(target.pid()) == program);
+  check_says(recording.result, "a process went out of the recorder's sight");
+  check_says(recording.result, "sentry-prof record -p " + std::to_string(target.pid()));
 }
 
 TEST_CASE("Of several processes those that are there are recorded", "[attach]") {

@@ -196,8 +196,7 @@ TEST_CASE(
     "As a container's first process no orphan is left a zombie, and the command's end is passed",
     "[launch]") {
   SKIP_IF(missing_perf());
-  SKIP_IF(missing_root());
-  SKIP_IF(missing_program("unshare"));
+  SKIP_IF(missing_mount_namespace());
   const TemporaryDirectory directory;
   const std::string spin = "'" + target_path("spin") + "'";
   // Each subshell leaves its child to process 1.

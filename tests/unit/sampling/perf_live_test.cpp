@@ -262,7 +262,7 @@ TEST_CASE(
   std::printf("%zu samples of a parent in 0.4 s of CPU time at %u Hz\n",
               seen.samples_of(parent.pid()), kHz);
   const double seen_share = static_cast<double>(seen.samples_of(parent.pid())) / (0.4 * kHz);
-  CHECK(seen_share + static_cast<double>(sampler->stats().lost_samples) / (0.4 * kHz) >= 0.8);
+  CHECK(seen_share + static_cast<double>(sampler->stats().lost_samples) / (0.4 * kHz) >= 0.7);
 }
 
 TEST_CASE("nothing comes after stop") {

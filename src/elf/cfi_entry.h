@@ -125,6 +125,8 @@ class FdeScanner {
 
   // Why it did not get to the end of the section; Ok if it did, or may still.
   CfiStatus problem() const { return problem_; }
+  // Of `max_entries`.
+  uint64_t entries_left() const { return entries_left_; }
 
  private:
   bool next_entry(Entry& entry);

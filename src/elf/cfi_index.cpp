@@ -12,7 +12,7 @@ constexpr size_t kMaxOverlap = 8;
 
 }  // namespace
 
-void FdeIndex::build(const FrameSection& section, uint64_t max_entries) {
+uint64_t FdeIndex::build(const FrameSection& section, uint64_t max_entries) {
   FdeScanner scanner(section, max_entries);
   Fde fde;
   while (scanner.next(fde)) {
@@ -31,6 +31,7 @@ void FdeIndex::build(const FrameSection& section, uint64_t max_entries) {
   std::sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
     return std::tie(a.begin, b.offset) < std::tie(b.begin, a.offset);
   });
+  return max_entries - scanner.entries_left();
 }
 
 size_t FdeIndex::count_until(uint64_t pc) const {

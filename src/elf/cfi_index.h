@@ -12,9 +12,11 @@ namespace sentry_prof::elf {
 // 16 bytes for each FDE. FDEs that cover nothing are left out.
 class FdeIndex {
  public:
+  static constexpr uint64_t kItem_bytes = 16;
+
   // Linear in the section, plus the sort. FDEs behind `max_entries` entries are not found later, so
-  // that no index is larger than 64 MiB.
-  void build(const FrameSection& section, uint64_t max_entries = CfiLimits::kEntries);
+  // that no index is larger than 64 MiB. How many entries were read.
+  uint64_t build(const FrameSection& section, uint64_t max_entries = CfiLimits::kEntries);
 
   // Section offset of the FDE that covers pc; where several overlap, the last that begins at or
   // before it, and of two that begin together the first in the file.
@@ -39,6 +41,7 @@ class FdeIndex {
       return length_bytes == UINT32_MAX || pc - begin < length_bytes;
     }
   };
+  static_assert(sizeof(Item) == kItem_bytes);
 
   size_t count_until(uint64_t pc) const;  // that begin at or before it
 

@@ -2,6 +2,7 @@
 
 #include "elf/cfi_program.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sentry_prof::elf {
@@ -29,7 +30,10 @@ RowStatus FrameLookup::row_at(uint64_t pc, Row& row) {
   if (section_.bytes.empty()) return RowStatus::NoCfi;
   Fde fde;
   const RowStatus status = find(pc, last_cie_, fde);
-  if (status != RowStatus::Found) return status;
+  if (status != RowStatus::Found) {
+    row.is_provisional = row.is_provisional || lacks_index_;
+    return status;
+  }
   return to_row_status(evaluate_row(section_, last_cie_.cie(), fde, pc, row), RowStatus::Found);
 }
 
@@ -38,11 +42,27 @@ RowStatus FrameLookup::find(uint64_t pc, LastCie& cie, Fde& fde) {
     const TableAnswer answer = ask_table(pc, cie, fde);
     if (answer == TableAnswer::Found) return RowStatus::Found;
     if (answer == TableAnswer::Gap && table_is_sorted()) return RowStatus::NoCfi;
-    auto index = std::make_shared<FdeIndex>();
-    index->build(section_);
-    index_ = std::move(index);
+    if (!make_index()) return RowStatus::NoCfi;
   }
   return find_by_index(pc, cie, fde);
+}
+
+// The entries that were read for nothing are paid for as well: they took their time.
+bool FrameLookup::make_index() {
+  const uint64_t affordable =
+      std::min(budget_->indexable_entries_left, budget_->bytes_left / FdeIndex::kItem_bytes);
+  lacks_index_ = affordable <= too_few_entries_;
+  if (lacks_index_) return false;
+  auto index = std::make_shared<FdeIndex>();
+  const uint64_t read = index->build(section_, std::min(affordable, CfiLimits::kEntries));
+  budget_->indexable_entries_left -= read;
+  lacks_index_ = index->problem() == CfiStatus::Unsupported && read == affordable;
+  if (lacks_index_) {
+    too_few_entries_ = affordable;
+    return false;
+  }
+  index_ = std::move(index);
+  return true;
 }
 
 std::optional<LinkRange> FrameLookup::range_at(uint64_t pc) const {

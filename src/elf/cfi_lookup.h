@@ -1,6 +1,7 @@
 // From an address to its FDE and row, in one section.
 #pragma once
 
+#include "elf/cfi_budget.h"
 #include "elf/cfi_entry.h"
 #include "elf/cfi_index.h"
 #include "elf/cfi_search_table.h"
@@ -8,6 +9,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 namespace sentry_prof::elf {
 
@@ -26,10 +28,15 @@ struct LinkRange {
 // never changed.
 class FrameLookup {
  public:
-  FrameLookup(const FrameSection& section, std::optional<SearchTable> table)
-      : section_(section), table_(table) {}
+  // `budget`: of which an index may be made. Null: of a whole one.
+  FrameLookup(const FrameSection& section, std::optional<SearchTable> table,
+              std::shared_ptr<CfiBudget> budget)
+      : section_(section), table_(table), budget_(std::move(budget)) {
+    if (budget_ == nullptr) budget_ = std::make_shared<CfiBudget>();
+  }
 
-  // Never Root. A row is filled only if Found.
+  // Never Root. A row is filled only if Found. Of what has no index for want of budget: NoCfi, and
+  // the row says that it may be another time.
   unwind::RowStatus row_at(uint64_t pc, unwind::Row& row);
 
   // What the FDE that covers pc covers, by what is indexed now; none if that knows no FDE. Keeps
@@ -40,6 +47,8 @@ class FrameLookup {
   std::optional<LinkAddress> last_begin(uint64_t pc) const;
 
   const FrameSection& section() const { return section_; }
+  // For want of budget; it may be made later.
+  bool lacks_index() const { return lacks_index_; }
   // Beside the section.
   uint64_t memory_bytes() const {
     return (table_ ? table_->memory_bytes() : 0) + (index_ ? index_->memory_bytes() : 0);
@@ -52,6 +61,7 @@ class FrameLookup {
   unwind::RowStatus find(uint64_t pc, LastCie& cie, Fde& fde);
   TableAnswer ask_table(uint64_t pc, LastCie& cie, Fde& fde) const;
   bool table_is_sorted();
+  bool make_index();
   unwind::RowStatus find_by_index(uint64_t pc, LastCie& cie, Fde& fde) const;
   unwind::RowStatus read_covering(uint64_t offset, uint64_t pc, LastCie& cie, Fde& fde) const;
 
@@ -59,7 +69,10 @@ class FrameLookup {
   LastCie last_cie_;
   std::optional<SearchTable> table_;
   std::optional<bool> table_is_sorted_;    // none: not looked at so far
-  std::shared_ptr<const FdeIndex> index_;  // null: not needed so far
+  std::shared_ptr<const FdeIndex> index_;  // null: not needed so far, or not to be had
+  std::shared_ptr<CfiBudget> budget_;
+  bool lacks_index_ = false;
+  uint64_t too_few_entries_ = 0;  // so many did not do for the index
 };
 
 }  // namespace sentry_prof::elf

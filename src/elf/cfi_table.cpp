@@ -25,10 +25,11 @@ std::optional<SearchTable> table_of(const CfiSections& sections) {
 }  // namespace
 
 struct CfiTable::Impl {
-  explicit Impl(CfiSections s)
+  Impl(CfiSections s, std::shared_ptr<CfiBudget> budget)
       : sections(std::make_shared<const CfiSections>(std::move(s))),
-        eh_frame(frame_section(*sections, sections->eh_frame), table_of(*sections)),
-        debug_frame(frame_section(*sections, sections->debug_frame, false), std::nullopt) {}
+        eh_frame(frame_section(*sections, sections->eh_frame), table_of(*sections), budget),
+        debug_frame(frame_section(*sections, sections->debug_frame, false), std::nullopt,
+                    std::move(budget)) {}
 
   // Where _start does have an FDE, what follows it is another function.
   bool is_start_code(LinkAddress pc) {
@@ -48,7 +49,8 @@ struct CfiTable::Impl {
   std::optional<bool> entry_has_no_fde;  // asked once: its program may be long
 };
 
-CfiTable::CfiTable(CfiSections sections) : impl_(std::make_unique<Impl>(std::move(sections))) {}
+CfiTable::CfiTable(CfiSections sections, std::shared_ptr<CfiBudget> budget)
+    : impl_(std::make_unique<Impl>(std::move(sections), std::move(budget))) {}
 
 CfiTable::~CfiTable() = default;
 
@@ -78,6 +80,10 @@ uint64_t CfiTable::memory_bytes() const {
   return sizeof(Impl) + sizeof(CfiSections) + sections.eh_frame.bytes_in_memory().size() +
          sections.eh_frame_hdr.bytes.capacity() + sections.debug_frame.bytes.capacity() +
          impl_->eh_frame.memory_bytes() + impl_->debug_frame.memory_bytes();
+}
+
+bool CfiTable::lacks_index() const {
+  return impl_->eh_frame.lacks_index() || impl_->debug_frame.lacks_index();
 }
 
 bool CfiTable::has_unreadable_bytes() const {

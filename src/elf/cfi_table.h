@@ -4,6 +4,7 @@
 
 #include "base/address.h"
 #include "base/byte_source.h"
+#include "elf/cfi_budget.h"
 #include "elf/layout.h"
 #include "elf/packed_section.h"
 #include "elf/section_in_file.h"
@@ -68,7 +69,9 @@ class FunctionStarts;  // elf/function_starts.h
 // asking allocates nothing. One thread at a time, also for the const functions.
 class CfiTable final : public unwind::CfiSource {
  public:
-  explicit CfiTable(CfiSections sections);
+  // `budget` is what an index is made of, if one is needed; null: a whole one. What it takes is
+  // paid for in entries; memory_bytes() tells of the rest.
+  explicit CfiTable(CfiSections sections, std::shared_ptr<CfiBudget> budget = nullptr);
   ~CfiTable() override;
 
   // .eh_frame first, then .debug_frame. Found; NoCfi: no FDE that can be read covers `pc`; Root: no
@@ -88,6 +91,9 @@ class CfiTable final : public unwind::CfiSource {
   // What this table holds: sections, and what is made to find their FDEs; those left in the file as
   // if all were read.
   uint64_t memory_bytes() const;
+
+  // Whether addresses are not found since the budget was too small for an index so far.
+  bool lacks_index() const;
 
   // Whether a section that was left in the file could not be read when it was needed.
   bool has_unreadable_bytes() const;

@@ -17,6 +17,10 @@ constexpr uint64_t kMaxSections = 1 << 17;
 constexpr size_t kPieceSections = 1024;  // 64 KiB at a time
 constexpr uint64_t kNames_bytes =
     64 * 1024;  // of .shstrtab are copied; names behind are read singly
+// Each a read of its own, which takes a hostile file's reader through a helper. Linked files have
+// no names behind, and one table of symbols of each type.
+constexpr size_t kMaxSingleReads = 256;
+constexpr size_t kMaxSymbolTables = 8;
 
 // The x86-64 psABI's type of .eh_frame, used by LLVM's linkers. On ARM the same number is
 // SHT_ARM_EXIDX, but that section has another name.
@@ -44,6 +48,7 @@ class SectionNames {
       bytes = std::span(prefix_).subspan(offset, count);
     } else {
       const std::span out = std::span(single_).first(count);
+      if (++single_reads_ > kMaxSingleReads) return {};
       if (!file_.read_at(table_.file_offset + offset, out)) return {};
       bytes = out;
     }
@@ -56,6 +61,7 @@ class SectionNames {
   Section table_;
   std::vector<std::byte> prefix_;
   std::array<std::byte, kLongestName.size() + 1> single_{};
+  size_t single_reads_ = 0;
 };
 
 std::optional<SectionHeader> read_section_header(const ByteSource& file, const FileHeader& header,
@@ -180,9 +186,10 @@ class Scan {
     if (note && layout_.notes.size() < Layout::kMaxNotes) layout_.notes.push_back(*note);
   }
 
-  void take_symbols(const SectionHeader& section, std::optional<SymbolSection>& place) const {
+  void take_symbols(const SectionHeader& section, std::optional<SymbolSection>& place) {
     const auto symbols = within_file(section);
     if (place || !symbols || section.link >= table_.count) return;
+    if (++symbol_tables_tried_ > kMaxSymbolTables) return;
     const auto link = read_section_header(file_, header_, table_.file_offset, section.link);
     if (!link || link->type != SHT_STRTAB) return;
     if (const auto strings = within_file(*link)) place = SymbolSection{*symbols, *strings};
@@ -194,6 +201,7 @@ class Scan {
   Layout& layout_;
   SectionNames names_;
   bool text_was_seen_ = false;
+  size_t symbol_tables_tried_ = 0;
 };
 
 }  // namespace

@@ -19,11 +19,11 @@ constexpr uint64_t kMaxTable_bytes = uint64_t{32} << 20;
 }  // namespace
 
 RowStatus DebugCfi::row_at(const elf::Layout& layout, LinkAddress pc, unwind::Row& row) {
-  for (size_t i = 0; i < tables_.size() || load_next(layout); ++i) {
+  for (size_t i = 0; i < tables_.size() || load_next(layout, row); ++i) {
     Table& table = tables_[i];
-    if (table.cfi == nullptr) continue;
     const RowStatus status = table.cfi->row_at(pc, row);
-    if (!pay_for(table) || status == RowStatus::NoCfi) continue;
+    pay_for(table);
+    if (status == RowStatus::NoCfi) continue;
     was_of_use_ = was_of_use_ || status == RowStatus::Found;
     return status;
   }
@@ -31,20 +31,32 @@ RowStatus DebugCfi::row_at(const elf::Layout& layout, LinkAddress pc, unwind::Ro
 }
 
 // False if there is no further place that has any, or none for now.
-bool DebugCfi::load_next(const elf::Layout& layout) {
+bool DebugCfi::load_next(const elf::Layout& layout, unwind::Row& row) {
   while (next_ != Place::None) {
     const Place place = next_;
     auto sections = load(place, layout);
-    if (!sections && sections.error().code == ErrorCode::Gone) return false;
+    if (!sections && sections.error().code == ErrorCode::Gone) {
+      row.is_provisional = true;
+      return false;
+    }
     next_ = static_cast<Place>(static_cast<uint8_t>(place) + 1);
     if (!sections) {
       const bool is_absent = sections.error().code == ErrorCode::NotFound;
       if (problem_.empty() && !is_absent) problem_ = std::move(sections.error().message);
-    } else if (!sections->debug_frame.bytes.empty()) {
-      tables_.push_back({std::make_unique<elf::CfiTable>(std::move(*sections))});
+    } else if (!sections->debug_frame.bytes.empty() && add_table(std::move(*sections))) {
       return true;
     }
   }
+  return false;
+}
+
+bool DebugCfi::add_table(elf::CfiSections sections) {
+  auto cfi = std::make_unique<elf::CfiTable>(std::move(sections), budget_);
+  if (cfi->memory_bytes() <= budget_->bytes_left) {
+    pay_for(tables_.emplace_back(Table{std::move(cfi)}));
+    return true;
+  }
+  if (problem_.empty()) problem_ = "larger than what is left of the memory for all images";
   return false;
 }
 
@@ -80,18 +92,15 @@ Result<elf::CfiSections> DebugCfi::load_from(Result<std::shared_ptr<const ByteSo
   return read(**file, *layout);
 }
 
-// The first look-up makes an index. What cannot be paid for is given back.
-bool DebugCfi::pay_for(Table& table) {
-  const uint64_t owed_bytes = table.cfi->memory_bytes() - table.paid_bytes;
-  if (owed_bytes <= budget_->bytes_left) {
-    budget_->bytes_left -= owed_bytes;
-    table.paid_bytes += owed_bytes;
-    return true;
+// The first look-up makes an index, of no more than is left.
+void DebugCfi::pay_for(Table& table) {
+  const uint64_t owed_bytes =
+      std::min(table.cfi->memory_bytes() - table.paid_bytes, budget_->bytes_left);
+  budget_->bytes_left -= owed_bytes;
+  table.paid_bytes += owed_bytes;
+  if (table.cfi->lacks_index() && problem_.empty()) {
+    problem_ = "its index is larger than what is left for all images";
   }
-  budget_->bytes_left += table.paid_bytes;
-  table = {};
-  if (problem_.empty()) problem_ = "larger than what is left of the memory for all images";
-  return false;
 }
 
 uint64_t DebugCfi::memory_bytes() const {

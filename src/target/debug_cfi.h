@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/byte_source.h"
+#include "elf/cfi_budget.h"
 #include "elf/cfi_table.h"
 #include "elf/layout.h"
 #include "target/debug_file.h"
@@ -15,28 +16,12 @@
 
 namespace sentry_prof::target {
 
-// What all images of a session may keep of unwind information, in bytes. Copied sections and
-// indexes of all that runs on a desktop are below 200 MiB; of one program seldom more than 20. Half
-// of what the service may have (MemoryMax= of packaging/systemd/sentry-prof@.service).
-struct CfiBudget {
-  uint64_t bytes_left = uint64_t{256} << 20;
-  // What may be decompressed, whatever is kept of it: a second of the recording thread's time.
-  uint64_t expandable_bytes_left = kMostExpandable_bytes;
-
-  static constexpr uint64_t kMostExpandable_bytes = uint64_t{64} << 20;
-  // With each chunk, so that a recording of months reads those of later programs, too.
-  static constexpr uint64_t kRefill_bytes = uint64_t{1} << 20;
-  void refill() {
-    if (expandable_bytes_left < kMostExpandable_bytes) expandable_bytes_left += kRefill_bytes;
-  }
-};
-
 // Looked at in this order, each when none before covers an address. Recording thread only.
 class DebugCfi {
  public:
   // `debug_file` may be null, and must live until forget().
   DebugCfi(std::shared_ptr<const ByteSource> file, DebugFile* debug_file,
-           std::shared_ptr<CfiBudget> budget)
+           std::shared_ptr<elf::CfiBudget> budget)
       : file_(std::move(file)), debug_file_(debug_file), budget_(std::move(budget)) {}
 
   // As CfiSource::row_at(). `layout` is the image's, of the file. Never Root.
@@ -58,17 +43,19 @@ class DebugCfi {
     uint64_t paid_bytes = 0;
   };
 
-  bool load_next(const elf::Layout& layout);
+  bool load_next(const elf::Layout& layout, unwind::Row& row);
+  // False, and none is added, if it cannot be paid for.
+  bool add_table(elf::CfiSections sections);
   Result<elf::CfiSections> load(Place place, const elf::Layout& layout);
   Result<elf::CfiSections> load_from(Result<std::shared_ptr<const ByteSource>> file);
   Result<elf::CfiSections> read(const ByteSource& file, const elf::Layout& layout);
-  bool pay_for(Table& table);
+  void pay_for(Table& table);
   uint64_t limit_bytes() const;  // of one table
   uint64_t expanded_limit_bytes() const;
 
   std::shared_ptr<const ByteSource> file_;
   DebugFile* debug_file_;
-  std::shared_ptr<CfiBudget> budget_;
+  std::shared_ptr<elf::CfiBudget> budget_;
   std::vector<Table> tables_;
   Place next_ = Place::OwnSection;
   bool was_of_use_ = false;

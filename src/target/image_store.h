@@ -44,8 +44,8 @@ class ImageStore {
   // opened. Paths are some 60 bytes long.
   static constexpr size_t kMaxPaths_bytes = size_t{16} << 20;
 
-  explicit ImageStore(ImageOpener& opener, CfiBudget cfi_budget = {})
-      : opener_(opener), cfi_budget_(std::make_shared<CfiBudget>(cfi_budget)) {}
+  explicit ImageStore(ImageOpener& opener, elf::CfiBudget cfi_budget = {})
+      : opener_(opener), cfi_budget_(std::make_shared<elf::CfiBudget>(cfi_budget)) {}
 
   // The module of a new executable mapping: finds the image by build id and path, else by device,
   // inode and path, else opens it, or its process's memory of it, and takes it for a known one if
@@ -141,7 +141,7 @@ class ImageStore {
   void keep_problem(Problem problem);
 
   ImageOpener& opener_;
-  std::shared_ptr<CfiBudget> cfi_budget_;
+  std::shared_ptr<elf::CfiBudget> cfi_budget_;
   std::shared_ptr<DebugFileRoom> debug_file_room_ = std::make_shared<DebugFileRoom>();
   size_t paths_bytes_ = 0;
   unwind::ImageId next_id_ = 0;

@@ -3,14 +3,26 @@
 #include "elf/signal_return.h"
 #include "target/byte_order.h"
 
+#include <algorithm>
+
 #include <elf.h>
 
 namespace sentry_prof::target {
 
+namespace {
+
+// Empty if there is none.
+std::string problem_of(const elf::CfiTable& cfi) {
+  if (cfi.has_unreadable_bytes()) return ".eh_frame cannot be read from the file any more";
+  return cfi.lacks_index() ? "its index is larger than what is left for all images" : "";
+}
+
+}  // namespace
+
 LoadedImage::LoadedImage(unwind::ImageId id, std::string path,
                          std::shared_ptr<const ByteSource> file, elf::Layout layout,
                          elf::Identity identity, RuntimeAddress first_seen,
-                         std::shared_ptr<CfiBudget> cfi_budget,
+                         std::shared_ptr<elf::CfiBudget> cfi_budget,
                          std::unique_ptr<DebugFile> debug_file)
     : id_(id),
       path_(std::move(path)),
@@ -59,10 +71,10 @@ unwind::RowStatus LoadedImage::own_row_at(LinkAddress pc, unwind::Row& row) cons
   if (go_functions_ != nullptr) status = go_functions_->row_at(pc, row);
   if (status == unwind::RowStatus::NoCfi && cfi_ != nullptr) {
     status = cfi_->row_at(pc, row);
-    const bool is_new = cfi_error_.empty() && cfi_->has_unreadable_bytes();
-    if (is_new) cfi_error_ = ".eh_frame cannot be read from the file any more";
+    if (cfi_error_.empty()) cfi_error_ = problem_of(*cfi_);
+    pay_for_index();
   }
-  return pay_for_cfi() ? status : unwind::RowStatus::NoCfi;
+  return status;
 }
 
 bool LoadedImage::read_code(LinkAddress begin, std::span<std::byte> out) const {
@@ -96,26 +108,26 @@ uint64_t LoadedImage::tables_bytes() const {
   return (cfi_ ? cfi_->memory_bytes() : 0) + (go_functions_ ? go_functions_->memory_bytes() : 0);
 }
 
-// The first look-ups may make indexes. What cannot be paid for is given back, and with it what the
-// row points to.
-bool LoadedImage::pay_for_cfi() const {
-  const uint64_t owed_bytes = tables_bytes() - cfi_paid_bytes_;
-  if (owed_bytes <= cfi_budget_->bytes_left) {
-    cfi_budget_->bytes_left -= owed_bytes;
-    cfi_paid_bytes_ += owed_bytes;
-    return true;
-  }
-  cfi_budget_->bytes_left += cfi_paid_bytes_;
-  cfi_.reset();
-  go_functions_.reset();
-  cfi_paid_bytes_ = 0;
-  cfi_error_ = "its index is larger than what is left of the memory for all images";
-  return false;
+// The first look-ups may make indexes, of no more than is left. Rows point into the tables: those
+// are not given back for it.
+void LoadedImage::pay_for_index() const {
+  const uint64_t owed_bytes = std::min(tables_bytes() - cfi_paid_bytes_, cfi_budget_->bytes_left);
+  cfi_budget_->bytes_left -= owed_bytes;
+  cfi_paid_bytes_ += owed_bytes;
 }
 
+// What cannot be paid for is given back.
 void LoadedImage::load_cfi() const {
   cfi_was_tried_ = true;
   if (is_known_by_name_only()) return;
+  load_tables();
+  if (tables_bytes() <= cfi_budget_->bytes_left) return pay_for_index();
+  cfi_.reset();
+  go_functions_.reset();
+  cfi_error_ = "its tables are larger than what is left of the memory for all images";
+}
+
+void LoadedImage::load_tables() const {
   // Names are looked up at the end of a chunk, when the process may be gone.
   if (has_names_in_debug_file()) debug_file_->file();
   if (auto ok = check_byte_order(layout_); !ok) {
@@ -129,7 +141,7 @@ void LoadedImage::load_cfi() const {
     return;
   }
   if (!sections->problem.empty()) cfi_error_ = std::move(sections->problem);
-  cfi_ = std::make_unique<elf::CfiTable>(std::move(*sections));
+  cfi_ = std::make_unique<elf::CfiTable>(std::move(*sections), cfi_budget_);
 }
 
 // A table that is not there, or of another version of Go, is no problem: programs of old ones have

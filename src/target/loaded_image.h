@@ -26,7 +26,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
  public:
   LoadedImage(unwind::ImageId id, std::string path, std::shared_ptr<const ByteSource> file,
               elf::Layout layout, elf::Identity identity, RuntimeAddress first_seen,
-              std::shared_ptr<CfiBudget> cfi_budget,
+              std::shared_ptr<elf::CfiBudget> cfi_budget,
               std::unique_ptr<DebugFile> debug_file = nullptr);
 
   // Known by name only: `identity` may hold the build id that the kernel gave, but no debug id: for
@@ -81,9 +81,10 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   unwind::RowStatus own_row_at(LinkAddress pc, unwind::Row& row) const;
   bool has_names_in_debug_file() const;
   void load_cfi() const;
+  void load_tables() const;
   void load_go_functions() const;
   uint64_t tables_bytes() const;
-  bool pay_for_cfi() const;
+  void pay_for_index() const;
 
   unwind::ImageId id_;
   std::string path_;
@@ -96,7 +97,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   mutable std::unique_ptr<elf::GoFunctionTable> go_functions_;  // null: none that can be used
   mutable bool cfi_was_tried_ = false;
   mutable uint64_t cfi_paid_bytes_ = 0;
-  std::shared_ptr<CfiBudget> cfi_budget_;
+  std::shared_ptr<elf::CfiBudget> cfi_budget_;
   mutable std::string cfi_error_;
   std::unique_ptr<DebugFile> debug_file_;  // null: none is looked for
   mutable DebugCfi debug_cfi_;

@@ -40,6 +40,8 @@ std::optional<LinkAddress> address_in_rdi(Bytes instruction, LinkAddress next) {
   return LinkAddress{base + static_cast<uint64_t>(int64_t{operand})};
 }
 
+bool never_goes_on(X86Effect effect) { return leaves(effect) && effect != X86Effect::Branch; }
+
 }  // namespace
 
 std::optional<LinkAddress> main_function(const CodeSource& code, uint32_t& work) {
@@ -61,6 +63,20 @@ std::optional<LinkAddress> main_function(const CodeSource& code, uint32_t& work)
     pc = {call.target(pc.value)};
   }
   return std::nullopt;
+}
+
+bool start_code_ends_before(const CodeSource& code, LinkAddress pc, uint32_t& work) {
+  constexpr uint64_t kFarthest_bytes = 64;  // behind it nothing is taken for start code
+  LinkAddress at = code.entry_point();
+  if (at.value == 0 || pc.value - at.value >= kFarthest_bytes) return false;
+  CodeWindow window(code, work);
+  while (at < pc) {
+    const auto instruction = decode_x86(window.at(at));
+    if (!instruction) return false;
+    at.value += instruction->size_bytes;
+    if (never_goes_on(instruction->effect)) return at <= pc;
+  }
+  return false;
 }
 
 }  // namespace sentry_prof::unwind

@@ -14,4 +14,8 @@ namespace sentry_prof::unwind {
 // where these hand over something else. `work` grows by what it cost.
 std::optional<LinkAddress> main_function(const CodeSource& code, uint32_t& work);
 
+// Whether the same code surely ends before `pc`, which lies little behind the entry point:
+// something that never goes on (hlt, ret, jmp) stands between. `work` grows by what it cost.
+bool start_code_ends_before(const CodeSource& code, LinkAddress pc, uint32_t& work);
+
 }  // namespace sentry_prof::unwind

@@ -47,6 +47,8 @@ struct Row {
   LinkAddress function_begin;
   bool is_signal_frame =
       false;  // augmentation 'S': the pc found by this row is exact, not a return address
+  // Of every answer: another time there may be another one. Not to be remembered.
+  bool is_provisional = false;
   // What the source did for its answer, whatever that is: about a byte of a program that it ran.
   uint32_t work = 0;
 };
@@ -67,7 +69,8 @@ class CfiSource {
  public:
   virtual ~CfiSource() = default;
   // `pc` is the address to look up (already minus one for a return address).
-  // Fills `row` only if Found, but for `row.work`, to which every answer adds. The first look-up
+  // Fills `row` only if Found, but for `row.work`, to which every answer adds, and
+  // `row.is_provisional`. The first look-up
   // may read and index the image's CFI, within limits of time and memory; later ones allocate
   // nothing and take time in proportion to their work, which is limited as well.
   virtual RowStatus row_at(LinkAddress pc, Row& row) const = 0;

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 namespace sentry_prof::unwind {
@@ -66,6 +67,15 @@ class StackSnapshot {
   bool is_beyond_end(RuntimeAddress address) const {
     return address.value >= begin_ && address.value - begin_ + sizeof(uint64_t) > bytes_.size() &&
            piece_with(address, sizeof(uint64_t)) == nullptr;
+  }
+
+  // Where the first gap begins below what was copied beside or read later; none without these.
+  std::optional<RuntimeAddress> first_gap() const {
+    RuntimeAddress behind{begin_ + bytes_.size()};
+    while (const StackPiece* const piece = piece_with(behind, sizeof(uint64_t))) {
+      behind = {piece->end()};
+    }
+    return behind.value < end() ? std::optional(behind) : std::nullopt;
   }
 
  private:

@@ -44,6 +44,7 @@ FrameRow Walker::row_of_frame(LinkAddress pc, Row& row) {
   next.work = row.work;
   const RowStatus next_status = module_->cfi->row_at(behind, next);
   row.work = next.work;
+  row.is_provisional = row.is_provisional || next.is_provisional;
   if (next_status != RowStatus::Found || next.is_signal_frame) return found;
   found.is_before_function = found.status == RowStatus::NoCfi;
   const bool begins_function = may_be_of_first_instruction(next);
@@ -90,7 +91,7 @@ Step Walker::step_without_row(FrameRow found, LinkAddress pc, Row& row) {
   const CompactRule* cached = cache_.find(key);
   if (cached != nullptr && !has_cfa_of_row(cached->kind)) return step_by_rule(pc, *cached);
   const CompactRule rule = rule_without_row(found, pc, row);
-  keep_rule(key, rule);
+  keep_rule(key, rule, row);
   return spend(row.work) ? step_by_rule(pc, rule) : ends(WalkEnd::Unsupported);
 }
 

@@ -322,7 +322,11 @@ Step Walker::step_by_likely(uint64_t return_address, uint64_t sp, FrameOrigin or
 // pointers at all. Nothing says whether it does, nor whether the leaf has set its own up yet
 // (else its caller is skipped), so only a return address in executable memory is believed.
 Step Walker::step_by_frame_pointer() {
-  if (link_register_leads_out()) return step_to_link(cursor_.sp, FrameOrigin::LinkRegister);
+  if (link_register_leads_out()) {
+    const Step step = step_to_link(cursor_.sp, FrameOrigin::LinkRegister);
+    forget_what_calls_overwrite();
+    return step;
+  }
   if (!cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
   const uint64_t fp = cursor_.fp;
   if (fp < cursor_.sp || fp % 8 != 0) return ends(WalkEnd::NoUnwindInfo);
@@ -363,6 +367,8 @@ std::optional<Step> Walker::step_by_mark_of_first() {
   const CallsAbove calls = addresses_.calls_between(stack_, cursor_.sp, UINT64_MAX);
   const bool may_have_others = stack_.goes_on();  // above the copy
   if (calls.count == 0 && may_have_others) return ends_outside({stack_.end()});
+  const std::optional<RuntimeAddress> gap = stack_.first_gap();
+  if (calls.count == 0 && gap) return ends_outside(*gap);
   if (calls.count == 0) return ends(WalkEnd::Root);
   if (calls.count > 1 || calls.kind != CallKind::Indirect || may_have_others) return std::nullopt;
   const Step step =
@@ -391,6 +397,13 @@ bool Walker::link_register_leads_out() {
   const bool is_same = to == module_ || (to->image == module_->image && to->image != kNoImage);
   return !is_same || addresses_.has_cfi_at(*to, to_link({pc}, to->bias)) ||
          is_called_by_link(return_address);
+}
+
+// Of aarch64, over a step that no row describes (AAPCS64, section 6.1.1).
+void Walker::forget_what_calls_overwrite() {
+  constexpr unsigned kLastOverwritten = 18;
+  for (unsigned reg = 0; reg <= kLastOverwritten; ++reg) registers_.forget(reg);
+  registers_.forget(names_.link_register);
 }
 
 // Between where the call went to and the leaf's pc nothing keeps the link register, as code has to

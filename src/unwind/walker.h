@@ -9,6 +9,7 @@
 #include "unwind/full_row.h"
 #include "unwind/function_search.h"
 #include "unwind/kept_frames.h"
+#include "unwind/main_function.h"
 #include "unwind/return_addresses.h"
 #include "unwind/rule_from_code.h"
 #include "unwind/walk.h"
@@ -192,14 +193,15 @@ class Walker {
   [[gnu::noinline]] Step step_by_new_rule(LinkAddress pc, uint64_t key) {
     Row row;
     const CompactRule rule = make_rule(pc, row);
-    keep_rule(key, rule);
+    keep_rule(key, rule, row);
     if (!spend(row.work)) return ends(WalkEnd::Unsupported);
     return rule.kind == CompactKind::Full ? step_over(row) : step_by_rule(pc, rule);
   }
 
-  // Not where code could not be looked at for want of work: it is another walk's rule, too.
-  void keep_rule(uint64_t key, CompactRule rule) {
-    if (work_left_ > 0) cache_.insert(key, rule);
+  // Not where code could not be looked at for want of work, nor what was made of a provisional
+  // answer: it is another walk's rule, too.
+  void keep_rule(uint64_t key, CompactRule rule, const Row& row) {
+    if (work_left_ > 0 && !row.is_provisional) cache_.insert(key, rule);
   }
 
   CompactRule make_rule(LinkAddress pc, Row& row) {
@@ -213,12 +215,19 @@ class Walker {
 
   // What there is instead of a row; `row` counts the work.
   CompactRule rule_without_row(FrameRow found, LinkAddress pc, Row& row) const {
-    if (found.status != RowStatus::NoCfi || arch_ != Arch::X86_64) {
+    const bool may_be_called =
+        found.status == RowStatus::Root && is_behind_start_code(pc, row.work);
+    if ((found.status != RowStatus::NoCfi && !may_be_called) || arch_ != Arch::X86_64) {
       return compact_rule_of(found.status);
     }
     if (found.is_before_function) return {.kind = CompactKind::RootBehindNoCall};
     const LinkAddress next_instruction{pc.value + (cursor_.pc_is_exact ? 0 : 1)};
     return rule_of_code(next_instruction, row.work);
+  }
+
+  bool is_behind_start_code(LinkAddress pc, uint32_t& work) const {
+    return arch_ == Arch::X86_64 && module_->code != nullptr &&
+           start_code_ends_before(*module_->code, pc, work);
   }
 
   // Of the image's code at `pc`, where an instruction begins.
@@ -277,7 +286,7 @@ class Walker {
 
   static uint64_t as_bytes(int16_t words) { return static_cast<uint64_t>(int64_t{words} * 8); }
 
-  Step step_from_cfa(CompactRule rule, uint64_t cfa) {
+  Step step_from_cfa(CompactRule rule, uint64_t cfa, FrameOrigin origin = FrameOrigin::Cfi) {
     // A return address in memory lies above the stack pointer and below the CFA.
     if (cfa <= cursor_.sp) return ends_unless_code_leads_on(WalkEnd::NoProgress);
     const uint64_t slot = cfa + as_bytes(rule.return_address_words);
@@ -287,7 +296,7 @@ class Walker {
     if (rule.fp == CompactFp::Saved) load_frame_pointer(cfa + as_bytes(rule.fp_words));
     if (rule.fp == CompactFp::Unknown) cursor_.fp_is_known = false;
     if (addresses_.is_nobody(return_address)) return ends_unless_code_leads_on(WalkEnd::Root);
-    move_to_caller(return_address, cfa, FrameOrigin::Cfi);
+    move_to_caller(return_address, cfa, origin);
     return Step::Continues;
   }
 
@@ -298,12 +307,12 @@ class Walker {
 
   // A function that keeps frame pointers has its own in the register when it calls: it points at
   // the two words where this function saved its caller's and its return address (AAPCS64,
-  // section 6.4.6).
+  // section 6.4.6). The row does not say whether it does.
   Step step_from_frame_record(CompactRule rule) {
     const bool has_record =
         rule.fp == CompactFp::Saved && rule.return_address_words == rule.fp_words + 1;
     if (!has_record || !cursor_.fp_is_known) return ends(WalkEnd::UnknownRegister);
-    return step_from_cfa(rule, cursor_.fp - as_bytes(rule.fp_words));
+    return step_from_cfa(rule, cursor_.fp - as_bytes(rule.fp_words), FrameOrigin::FramePointer);
   }
 
   // Only what made no call since still has its return address in the register. `registers_` are
@@ -423,6 +432,7 @@ class Walker {
   std::optional<Step> step_by_mark_of_first();
   bool has_unread_image() const;
   bool link_register_leads_out();
+  void forget_what_calls_overwrite();
   bool is_called_by_link(uint64_t return_address);
   Step ends_outside_frame_pointer(RuntimeAddress address);
 

@@ -371,6 +371,39 @@ TEST_CASE(".eh_frame is asked first, then .debug_frame") {
   CHECK(begins == std::vector<uint64_t>{0x1000, 0x1100, 0x1000, 0x1100, 0x1200});
 }
 
+TEST_CASE("an index is made of what is left for all images, and what was found before holds") {
+  const ThreeFdes fdes;
+  elf::CfiSections sections = fdes.builder.sections();
+  // The linker's table knows the first, lies about the second, and has no third.
+  sections.eh_frame_hdr = header_of({{0x1000, fdes.first}, {0x1100, fdes.first}});
+  auto budget = std::make_shared<elf::CfiBudget>();
+  budget->indexable_entries_left = 3;
+  const CfiTable table(std::move(sections), budget);
+  CHECK(cfa_offset_at(table, 0x1000) == 0x11);
+  CHECK_FALSE(table.lacks_index());
+
+  unwind::Row row;
+  CHECK(table.row_at({0x1100}, row) == RowStatus::NoCfi);
+  CHECK(row.is_provisional);
+  CHECK(table.lacks_index());
+  CHECK(budget->indexable_entries_left == 0);  // they were read
+  CHECK(cfa_offset_at(table, 0x1000) == 0x11);
+
+  budget->indexable_entries_left = 3;  // too few again: they are not read again
+  CHECK(cfa_offset_at(table, 0x1100) == kNoCfi);
+  CHECK(budget->indexable_entries_left == 3);
+  budget->bytes_left = 3 * elf::FdeIndex::kItem_bytes;
+  budget->indexable_entries_left = 100;
+  CHECK(cfa_offset_at(table, 0x1100) == kNoCfi);
+
+  budget->bytes_left = 1000;
+  unwind::Row found;
+  CHECK(table.row_at({0x1100}, found) == RowStatus::Found);
+  CHECK_FALSE(found.is_provisional);
+  CHECK_FALSE(table.lacks_index());
+  check_three_fdes(table);
+}
+
 TEST_CASE("what follows an entry point that has an FDE is another function, and no root") {
   elf::CfiSections sections = ThreeFdes().builder.sections();
   sections.entry = {0x11f0};

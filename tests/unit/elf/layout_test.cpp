@@ -2,6 +2,7 @@
 
 #include "support/catch2.h"
 #include "support/elf_builder.h"
+#include "support/piecewise_source.h"
 
 #include <string>
 
@@ -235,6 +236,22 @@ std::optional<uint64_t> bias(const Layout& layout, uint64_t begin, uint64_t size
 constexpr uint64_t kBase = 0x7f0000000000;
 
 }  // namespace
+
+TEST_CASE("read_layout makes few reads of a file with thousands of symbol tables without names") {
+  ElfBuilder elf;
+  for (int i = 0; i < 3000; ++i) {
+    elf.section({.name = ".symtab",
+                 .type = SHT_SYMTAB,
+                 .flags = 0,
+                 .contents = std::vector<std::byte>(sizeof(Elf64_Sym)),
+                 .link = ".symtab"});
+  }
+  const test::PiecewiseSource file(elf.build());
+  const auto layout = elf::read_layout(file);
+  REQUIRE(layout);
+  CHECK_FALSE(layout->symtab.has_value());
+  CHECK(file.reads < 30);
+}
 
 TEST_CASE("bias_of_mapping takes the segment that was mapped, whole or in part") {
   const Layout layout = loaded_as({

@@ -33,7 +33,7 @@ std::vector<std::byte> stripped_program() {
 recorder::ChunkImages::File loaded(const std::vector<std::byte>& bytes) {
   auto file = std::make_shared<MemoryByteSource>(bytes);
   const elf::Layout layout = elf::read_layout(*file).value();
-  auto budget = std::make_shared<target::CfiBudget>(target::CfiBudget{.bytes_left = 1 << 20});
+  auto budget = std::make_shared<elf::CfiBudget>(elf::CfiBudget{.bytes_left = 1 << 20});
   auto image = std::make_shared<target::LoadedImage>(0, "/bin/stripped", std::move(file), layout,
                                                      elf::Identity{}, RuntimeAddress{}, budget);
   unwind::Row row;

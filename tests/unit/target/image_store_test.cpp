@@ -317,7 +317,7 @@ TEST_CASE("ImageStore keeps no more unwind information than it may, and says of 
         std::vector<std::string>{"/lib/b.so: no unwind information: " + b->cfi_error()});
 }
 
-TEST_CASE("ImageStore gives unwind information back whose index it cannot keep") {
+TEST_CASE("ImageStore gives unwind information back that it cannot keep") {
   FakeOpener opener;
   opener.files["/lib/a.so"] = library_with_cfi(1);
   opener.files["/lib/b.so"] = library_with_cfi(2);
@@ -327,7 +327,7 @@ TEST_CASE("ImageStore gives unwind information back whose index it cannot keep")
     REQUIRE(image);
     unwind::Row row;
     CHECK(image->row_at({0x3000}, row) == unwind::RowStatus::NoCfi);
-    CHECK(image->cfi_error().starts_with("its index is larger"));
+    CHECK(image->cfi_error().starts_with("its tables are larger"));
   }
 }
 

@@ -36,8 +36,8 @@ struct LibraryInPieces {
 
   std::shared_ptr<PiecewiseSource> file;
   elf::Layout layout;
-  std::shared_ptr<target::CfiBudget> budget =
-      std::make_shared<target::CfiBudget>(target::CfiBudget{.bytes_left = 1 << 20});
+  std::shared_ptr<elf::CfiBudget> budget =
+      std::make_shared<elf::CfiBudget>(elf::CfiBudget{.bytes_left = 1 << 20});
   target::LoadedImage image;
 };
 
@@ -65,12 +65,59 @@ TEST_CASE("an image pays for a section that it leaves in its file as for one tha
 
 namespace {
 
+// Two functions of 16 bytes, the first with a CFA expression; the linker's table has the first one,
+// and sends whoever asks for the second one into the middle of an entry.
+std::vector<std::byte> library_that_needs_an_index() {
+  constexpr uint64_t kFrames = 0x2000, kHeader = 0x3000, kFirst = 0x10000, kSecond = 0x10010;
+  elf_test::FrameBuilder frames({.address = kFrames});
+  frames.cie();
+  const uint64_t fde = frames.fde(kFirst, 16, {0x0f, 2, 0x77, 8});  // def_cfa_expression: breg7 8
+  frames.fde(kSecond, 16);
+  ByteWriter header;
+  header.u8(1).u8(0x1b).u8(0x03).u8(0x3b).u32(static_cast<uint32_t>(kFrames - kHeader - 4)).u32(2);
+  header.u32(kFirst - kHeader).u32(static_cast<uint32_t>(kFrames + fde - kHeader));
+  header.u32(kSecond - kHeader).u32(static_cast<uint32_t>(kFrames + fde + 1 - kHeader));
+  ElfBuilder elf;
+  elf.section(
+      {.name = ".eh_frame", .address = kFrames, .contents = frames.sections().eh_frame.bytes});
+  elf.section({.name = ".eh_frame_hdr", .address = kHeader, .contents = header.bytes()});
+  elf.segment({.type = PT_LOAD, .of_section = ".eh_frame"});
+  elf.segment({.type = PT_GNU_EH_FRAME, .of_section = ".eh_frame_hdr"});
+  return elf.build();
+}
+
+}  // namespace
+
+TEST_CASE("a row's expressions stay though there is no memory for another address's index") {
+  const auto file = std::make_shared<MemoryByteSource>(library_that_needs_an_index());
+  const auto layout = elf::read_layout(*file).value();
+  const auto image_with = [&](uint64_t budget_bytes) {
+    return std::make_unique<target::LoadedImage>(
+        0, "/lib/a.so", file, layout, elf::Identity{}, RuntimeAddress{},
+        std::make_shared<elf::CfiBudget>(elf::CfiBudget{.bytes_left = budget_bytes}));
+  };
+  unwind::Row row, other;
+  const auto rich = image_with(1 << 20);
+  REQUIRE(rich->row_at({0x10000}, row) == unwind::RowStatus::Found);
+  const uint64_t needed_bytes = rich->cfi_bytes();
+  CHECK(rich->row_at({0x10010}, other) == unwind::RowStatus::Found);
+
+  const auto poor = image_with(needed_bytes);
+  REQUIRE(poor->row_at({0x10000}, row) == unwind::RowStatus::Found);
+  CHECK(poor->row_at({0x10010}, other) == unwind::RowStatus::NoCfi);
+  CHECK(poor->cfi_error() == "its index is larger than what is left for all images");
+  REQUIRE(row.cfa_expression.size() == 2);
+  CHECK(row.cfa_expression[0] == std::byte{0x77});
+}
+
+namespace {
+
 // A Go program whose functions, of one byte each, begin at link address 0x1000.
 struct GoImage {
   explicit GoImage(uint64_t budget_bytes, size_t functions = 0x40)
       : file(std::make_shared<MemoryByteSource>(
             go_image(go_table(std::vector<GoFunction>(functions, {"f", 1, 0, {{1, 8}}}))))),
-        budget(std::make_shared<target::CfiBudget>(target::CfiBudget{.bytes_left = budget_bytes})),
+        budget(std::make_shared<elf::CfiBudget>(elf::CfiBudget{.bytes_left = budget_bytes})),
         image(0, "/bin/go", file, elf::read_layout(*file).value(), {}, {}, budget) {}
 
   unwind::RowStatus at(uint64_t pc) {
@@ -79,7 +126,7 @@ struct GoImage {
   }
 
   std::shared_ptr<const MemoryByteSource> file;
-  std::shared_ptr<target::CfiBudget> budget;
+  std::shared_ptr<elf::CfiBudget> budget;
   target::LoadedImage image;
 };
 

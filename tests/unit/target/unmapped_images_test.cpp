@@ -25,7 +25,7 @@ std::vector<std::byte> library_with_rows(uint8_t id) {
 }
 
 struct Store {
-  explicit Store(target::CfiBudget budget = {}) : images(opener, budget) {}
+  explicit Store(elf::CfiBudget budget = {}) : images(opener, budget) {}
 
   // Which the opener has, unless it is taken away.
   ImageId map(size_t number) {

@@ -68,3 +68,26 @@ TEST_CASE("what has no entry point, or none that can be read, has no main") {
   library.entry = {0x9000};
   CHECK_FALSE(main_of(library));
 }
+
+TEST_CASE("start code ends behind what never goes on") {
+  FakeCode code;
+  code.put(kStartCode, {0x31, 0xed,           // xor %ebp,%ebp
+                        0x74, 0x05,           // je
+                        0xe8, 0x09, 0, 0, 0,  // call
+                        0xf4});               // hlt
+  for (uint64_t i = 10; i < 80; ++i) code.put(kStartCode + i, {0x90});
+  code.entry = {kStartCode};
+  const auto ends_before = [&code](uint64_t offset) {
+    uint32_t work = 0;
+    return start_code_ends_before(code, {kStartCode + offset}, work);
+  };
+  CHECK_FALSE(ends_before(0));
+  CHECK_FALSE(ends_before(8));  // where the call's return address is looked up
+  CHECK_FALSE(ends_before(9));
+  CHECK(ends_before(10));
+  CHECK(ends_before(63));
+  CHECK_FALSE(ends_before(64));  // nobody takes that for start code
+  CHECK_FALSE(ends_before(uint64_t{0} - 1));
+  code.put(kStartCode + 9, {0x06});  // no instruction
+  CHECK_FALSE(ends_before(20));
+}

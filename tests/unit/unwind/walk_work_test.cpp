@@ -58,6 +58,27 @@ TEST_CASE("answers without a row cost as well") {
   CHECK(end_of(w.walk(registers_at(at(0x1000), 0x7000, 0x7000), stack)) == "unsupported");
 }
 
+TEST_CASE("a provisional answer is asked for again by the next walk") {
+  class Late final : public CfiSource {
+   public:
+    RowStatus row_at(LinkAddress, Row& row) const override {
+      row.is_provisional = asked_++ == 0;
+      if (row.is_provisional) return RowStatus::NoCfi;
+      return RowStatus::Root;
+    }
+
+   private:
+    mutable int asked_ = 0;
+  };
+  World w;
+  const Late late;
+  w.modules.insert({{kBias + 0x1000}, {kBias + 0x9000}, {kBias}, kProgram, &late});
+  const FakeStack stack(0x7000, {0, 0});
+  const auto registers = registers_at(at(0x1000), 0x7000, 0);
+  CHECK(end_of(w.walk(registers, stack)) == "no_unwind_info");
+  CHECK(end_of(w.walk(registers, stack)) == "root");
+}
+
 TEST_CASE("a row that no rule can hold is not worked out again if that takes long") {
   World w;
   Row row = expensive_row(kMaxWork / 8);

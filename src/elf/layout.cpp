@@ -26,7 +26,7 @@ Result<std::vector<ProgramHeader>> read_program_headers(const ByteSource& file,
     return fail(ErrorCode::Malformed, "program headers have an unknown size");
   }
   if (count * header.program_header_bytes > kMaxProgramHeaderTable_bytes) {
-    return fail(ErrorCode::LimitExceeded, "more than 64 KiB of program headers");
+    return fail(ErrorCode::Unsupported, "more than 64 KiB of program headers");
   }
   std::vector<std::byte> bytes(static_cast<size_t>(count) * header.program_header_bytes);
   if (!file.read_at(header.program_headers_offset, bytes)) {
@@ -43,7 +43,7 @@ Result<void> add_segment(const ProgramHeader& header, uint64_t file_size_bytes, 
     return fail(ErrorCode::Malformed, "a segment wraps round the address space");
   }
   if (layout.segments.size() == Layout::kMaxSegments) {
-    return fail(ErrorCode::LimitExceeded, "too many loadable segments");
+    return fail(ErrorCode::Unsupported, "too many loadable segments");
   }
   Segment segment;
   segment.vaddr = {header.vaddr};

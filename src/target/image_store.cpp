@@ -213,6 +213,7 @@ Result<ImageStore::IdentifiedFile> ImageStore::identify(
     return fail(ErrorCode::Gone, "the file was replaced since it was mapped");
   }
   if (!layout) return tl::unexpected(std::move(layout.error()));
+  if (layout->segments.empty()) return fail(ErrorCode::Unsupported, "it has no loadable segments");
   return IdentifiedFile{std::move(*file), std::move(*layout), std::move(identity)};
 }
 
@@ -326,9 +327,11 @@ Result<std::shared_ptr<const ByteSource>> ImageStore::find_debug_file(const Mapp
 
 ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Error& error,
                                            Known previous) {
-  // Who did not answer may do so at any time. That a process has ended, or that it had another
-  // file, says nothing of the next one.
-  const bool is_unanswered = error.code == ErrorCode::Io;
+  // Who did not answer may do so at any time, and there is room for a file once others are closed.
+  // That a process has ended, or that it had another file, says nothing of the next one.
+  const bool is_without_room = error.code == ErrorCode::LimitExceeded;
+  const bool is_unanswered = error.code == ErrorCode::Io || is_without_room;
+  is_short_of_files_ = is_short_of_files_ || is_without_room;
   const bool is_of_this_process = error.code == ErrorCode::Gone;
   const auto attempts = is_unanswered || is_of_this_process
                             ? uint8_t{1}

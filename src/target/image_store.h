@@ -69,12 +69,14 @@ class ImageStore {
 
   // Closes images, so that a session of months holds no more than one of minutes: of those that are
   // not among `mapped` only the kMaxUnmapped are kept that were asked for last, and of these not
-  // more than have kMaxUnmappedCfi_bytes. No module map may have one of the others. Gives their
+  // more than have kMaxUnmappedCfi_bytes; none if a file could not be opened since the last time
+  // because too many were open. No module map may have one of the others. Gives their
   // ids, which no image will have again: a file that is mapped again later is another image.
   std::vector<unwind::ImageId> forget_unmapped(const std::unordered_set<unwind::ImageId>& mapped);
 
   // Whether nobody answered when its file was opened, or its CFI read (ErrorCode::Io,
-  // ByteSource::was_silent()): module_for() its mapping tries again, as another image.
+  // ByteSource::was_silent()), or too many were open (LimitExceeded): module_for() its mapping
+  // tries again, as another image.
   bool is_unanswered(unwind::ImageId id) const;
   size_t images_seen() const { return next_id_; }  // all that there ever were
 
@@ -128,7 +130,7 @@ class ImageStore {
   Result<std::shared_ptr<const ByteSource>> find_debug_file(const MappingFacts& mapping);
   Known without_file(const MappingFacts& mapping, const Error& error, Known previous);
   unwind::ImageId add_known_by_name(const MappingFacts& mapping);
-  std::vector<unwind::ImageId> longest_unused(const ImageIds& mapped) const;
+  std::vector<unwind::ImageId> longest_unused(const ImageIds& mapped, size_t max_unmapped) const;
   void forget_image(unwind::ImageId id);
   void forget_keys_of(KnownFiles& files, const ImageIds& gone);
   static void add_last_uses(const KnownFiles& files, LastUses& last_uses);
@@ -155,6 +157,7 @@ class ImageStore {
   std::unordered_map<unwind::ImageId, uint32_t> newest_pid_;
   std::vector<Problem> problems_;  // that remain whatever is opened later
   uint64_t problems_seen_ = 0;
+  bool is_short_of_files_ = false;
   std::unordered_set<unwind::ImageId> unanswered_;         // of those known by name
   std::unordered_set<unwind::ImageId> read_in_processes_;  // ImageOpener::open_mapped()
   std::shared_ptr<CopyBudget> copies_ = std::make_shared<CopyBudget>();  // of their names

@@ -8,7 +8,9 @@ namespace sentry_prof::target {
 
 std::vector<unwind::ImageId> ImageStore::forget_unmapped(const ImageIds& mapped) {
   cfi_budget_->refill();
-  const std::vector<unwind::ImageId> gone = longest_unused(mapped);
+  const std::vector<unwind::ImageId> gone =
+      longest_unused(mapped, is_short_of_files_ ? 0 : kMaxUnmapped);
+  is_short_of_files_ = false;
   for (const unwind::ImageId id : gone) forget_image(id);
   const ImageIds gone_ids(gone.begin(), gone.end());
   for (KnownFiles* files : {&by_build_id_and_path_, &by_file_}) {
@@ -25,8 +27,9 @@ void ImageStore::add_last_uses(const KnownFiles& files, LastUses& last_uses) {
   }
 }
 
-// Those above the limits.
-std::vector<unwind::ImageId> ImageStore::longest_unused(const ImageIds& mapped) const {
+// Those above the limits, of which `max_unmapped` is one.
+std::vector<unwind::ImageId> ImageStore::longest_unused(const ImageIds& mapped,
+                                                        size_t max_unmapped) const {
   LastUses last_uses;
   for (const KnownFiles* files : {&by_build_id_and_path_, &by_file_}) {
     add_last_uses(*files, last_uses);
@@ -41,7 +44,7 @@ std::vector<unwind::ImageId> ImageStore::longest_unused(const ImageIds& mapped) 
   for (size_t i = 0; i < unmapped.size(); ++i) {
     const LoadedImage& image = *unmapped[i].second;
     cfi_bytes += image.cfi_bytes();
-    if (i >= kMaxUnmapped || cfi_bytes > kMaxUnmappedCfi_bytes) ids.push_back(image.id());
+    if (i >= max_unmapped || cfi_bytes > kMaxUnmappedCfi_bytes) ids.push_back(image.id());
   }
   return ids;
 }

@@ -25,6 +25,7 @@ class FakeOpener final : public target::ImageOpener {
       const target::MappingFacts& mapping) override {
     opened_by_path.push_back(mapping.path);
     if (ended.contains(mapping.pid)) return fail(ErrorCode::Gone, "its process ended");
+    if (is_full) return fail(ErrorCode::LimitExceeded, "too many open files");
     if (silent.contains(mapping.path)) return fail(ErrorCode::Io, "does not answer");
     const auto found = files.find(mapping.path);
     if (found == files.end()) return fail(ErrorCode::NotFound, "no such file");
@@ -40,6 +41,7 @@ class FakeOpener final : public target::ImageOpener {
     return literal_names.contains(mapping.path);
   }
 
+  bool is_full = false;  // too many files are open
   std::map<std::string, std::vector<std::byte>> files;
   std::map<uint64_t, std::vector<std::byte>> files_in_place;  // by address, whatever their names
   std::map<uint64_t, std::vector<std::byte>> mapped_files;    // by address, as processes have them

@@ -59,6 +59,21 @@ TEST_CASE("Images that no process maps are closed, but for those that were asked
   CHECK(store.images.images_seen() == 3 + ImageStore::kMaxUnmapped);
 }
 
+TEST_CASE("Where too many files are open those that no process maps make room") {
+  Store store;
+  const ImageId mapped = store.map(0);
+  const ImageId unmapped = store.map(1);
+  CHECK(store.images.forget_unmapped({mapped}).empty());
+  store.opener.is_full = true;
+  for (int i = 0; i < 20; ++i) CHECK(store.images.image(store.map(2))->is_known_by_name_only());
+  CHECK(store.images.forget_unmapped({mapped, store.map(2)}) == std::vector<ImageId>{unmapped});
+  store.opener.is_full = false;
+  const auto later = store.images.image(store.map(2));
+  CHECK_FALSE(later->is_known_by_name_only());
+  CHECK_FALSE(store.images.is_unanswered(later->id()));
+  CHECK(store.images.forget_unmapped({mapped}).empty());  // as many as ever may stay
+}
+
 TEST_CASE("A file that is mapped again after it was forgotten is another image") {
   Store store;
   const ImageId first = store.map(1);

@@ -43,18 +43,15 @@ struct SampleFigures {
   std::array<uint64_t, unwind::kFrameOriginCount> frames_by_origin{};
   uint64_t samples = 0;  // for a chunk, with a stack
   uint64_t idle_markers = 0;
-  // Stacks deeper than their copies, whose outer frames were read from the process; and these
-  // frames.
+  // In the chunk, by what completed their stacks (CompletedBy): LiveStack or LeftStack, LastWhole
+  // or NextWhole, OuterStack. And these frames.
   uint64_t samples_with_live_frames = 0;
   uint64_t live_frames = 0;
-  // Whose walk came to its root in what the kernel copied beside the record
-  // (SampleEvent::outer_stack); and cut ones of followed threads without any.
-  uint64_t samples_with_outer_stacks = 0;
-  uint64_t outer_stacks_missed = 0;
-  // The same for those that were taken from the thread's last whole walk (Unwinder::join()), or
-  // from its next one (WaitingSamples).
   uint64_t samples_with_joined_frames = 0;
   uint64_t joined_frames = 0;
+  uint64_t samples_with_outer_stacks = 0;
+  // Of followed threads those that what was copied beside the record did not complete.
+  uint64_t outer_stacks_missed = 0;
   // Of deep recursion the frames in the middle are not kept (unwind::kMaxFrames).
   uint64_t samples_with_frames_left_out = 0;
   uint64_t frames_left_out = 0;
@@ -66,8 +63,7 @@ struct SampleFigures {
   uint64_t samples_ending_outside_files = 0;
   uint64_t cut_copies = 0;   // samples whose stack was deeper than its copy, completed or not
   uint64_t clock_steps = 0;  // Recording::on_clock_step()
-  uint64_t unwind_ns = 0;
-  uint64_t on_cpu_ns = 0;  // of all threads, by their switch records; see target_cpu_ns()
+  uint64_t on_cpu_ns = 0;    // of all threads, by their switch records; see target_cpu_ns()
 
   uint64_t& loss(Loss which) { return losses[static_cast<size_t>(which)]; }
   uint64_t loss(Loss which) const { return losses[static_cast<size_t>(which)]; }
@@ -116,6 +112,7 @@ struct RunFigures {
   sampling::SamplerStats sampler;
   sampling::SamplerSetup setup;
   unwind::UnwinderStats unwinder;
+  uint64_t unwind_ns = 0;                 // in walks
   uint64_t samples_written = 0;           // with a stack, in written chunks
   uint64_t samples_of_short_threads = 0;  // of these, those that Sentry drops
   uint64_t idle_markers_written = 0;

@@ -3,16 +3,12 @@
 #include "base/time_units.h"
 #include "os/clock.h"
 #include "recorder/mapping_of_event.h"
-#include "recorder/register_mapping.h"
 #include "sentry_prof/limits.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace sentry_prof::recorder {
-
-using Behind = unwind::StackSnapshot::Behind;
 
 namespace {
 
@@ -25,26 +21,8 @@ constexpr uint64_t kFreshSample_ns = 300'000'000;
 // make one or two; the rest of more is for the next samples.
 constexpr int kMaxCopiesASample = 4;
 
-// The words of eight bytes in `bytes`, which need not be aligned. `words` keeps its room.
-void copy_words(Bytes bytes, std::vector<uint64_t>& words) {
-  words.resize(bytes.size() / sizeof(uint64_t));
-  if (!words.empty()) std::memcpy(words.data(), bytes.data(), words.size() * sizeof(uint64_t));
-}
-
-// 0 if it is not known: of a leaf that nothing called there is no step.
-uint64_t outermost_sp_of(const unwind::WalkMemory& memory) {
-  return memory.steps().empty() ? 0 : memory.steps().front().state.sp;
-}
-
-// Little above its outermost frame, as far as that is known; else 0. Whole pages are copied anyway.
-uint64_t stack_end_of(const unwind::WalkMemory& memory) {
-  constexpr uint64_t kOutermostFrame_bytes = 512;  // of _start, of clone: a few words
-  const uint64_t sp = outermost_sp_of(memory);
-  return sp == 0 ? 0 : sp + kOutermostFrame_bytes;
-}
-
-RuntimeAddress stack_pointer(const unwind::Registers& registers) {
-  return {registers.get(unwind::arch_registers(native_arch()).stack_pointer)};
+bool is_in_no_image(const profile::FrameKey& frame) {
+  return frame.image >= AnonymousRegions::kFirst;
 }
 
 }  // namespace
@@ -61,19 +39,15 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       processes_(processes),
       images_(images),
       finisher_(finisher),
-      code_in_memory_(options_.read_memory),
-      copied_code_(options_.read_memory),
-      unwinder_(native_arch(), unwind::kDefaultRuleCache_bytes,
-                options_.read_memory ? &code_in_memory_ : nullptr),
-      completion_(unwinder_, options_.read_memory),
-      deep_threads_(options_.follow_outer_stack, [this] { return now_ns(); }),
-      left_stacks_(unwinder_, options_.read_memory),
+      walker_({.register_mask = options_.register_mask,
+               .read_memory = options_.read_memory,
+               .follow_outer_stack = options_.follow_outer_stack,
+               .now_ns = [this] { return now_ns(); }}),
       builder_(begin_ns),
       regions_(options_.find_jit_map),
       namer_(options_.session, options_.main_pid, options_.main_executable,
              options_.name_executable, processes, images),
       threads_(builder_, processes_, figures_, 2 * kNsPerSecond / options_.frequency_hz),
-      dwarf_numbers_(dwarf_numbers_of(options_.register_mask)),
       chunk_begin_ns_(begin_ns),
       chunk_end_ns_(begin_ns + options_.chunk_ns + options_.first_chunk_slack_ns),
       samples_until_size_check_(kSamplesPerSizeCheck) {}
@@ -84,7 +58,7 @@ void Recording::on_event(const sampling::Event& event) {
 }
 
 void Recording::on_time(uint64_t time_ns) {
-  completion_.end_batch();
+  walker_.end_batch();
   cut_chunk_if_due(time_ns);
 }
 
@@ -132,7 +106,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
   if (rereads_.may_be_stale(sample.pid, process.modules_known_at_ns, time_ns)) {
     reread_maps(sample, time_ns);
   }
-  SampleWalk walked = walk(time_ns, sample, process.modules);
+  SampleWalk walked = walker_.walk(time_ns, sample, process.modules);
   if (is_during_exec(sample, walked.walk)) {
     ++figures_.loss(Loss::DuringExec);
     return;
@@ -143,7 +117,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
     ++figures_.loss(Loss::UnmappedPc);
     return;
   }
-  keep_walked(walked, time_ns, sample, process.modules);
+  take(walked, time_ns, sample, process.modules);
   cut_large_chunk(time_ns);
 }
 
@@ -153,30 +127,67 @@ void Recording::walk_by_more_code(SampleWalk& walked, uint64_t time_ns,
                                   const sampling::SampleEvent& sample,
                                   const target::Process& process) {
   if (ends_for_want_of_image(walked.walk) && reread_maps(sample, time_ns)) {
-    walked = walk(time_ns, sample, process.modules);
+    walked = walker_.walk(time_ns, sample, process.modules);
   }
-  for (int copies = 0; copies < kMaxCopiesASample && !process.possible_code.modules().empty() &&
-                       find_copied_code(process, walked.walk, time_ns);
+  for (int copies = 0; copies < kMaxCopiesASample && !process.possible_code.modules().empty();
        ++copies) {
-    walked = walk(time_ns, sample, process.modules);
+    const unwind::Module* const code = walker_.find_copied_code(process, walked.walk, time_ns);
+    if (code == nullptr) return;
+    processes_.on_proven_code(process.pid, *code);
+    walked = walker_.walk(time_ns, sample, process.modules);
   }
 }
 
-void Recording::keep_walked(const SampleWalk& walked, uint64_t time_ns,
-                            const sampling::SampleEvent& sample, const unwind::ModuleMap& modules) {
+void Recording::take(const SampleWalk& walked, uint64_t time_ns,
+                     const sampling::SampleEvent& sample, const unwind::ModuleMap& modules) {
   const unwind::Walk& stack = walked.walk;
-  count(walked);
+  if (walked.was_cut) ++figures_.cut_copies;
+  if (walked.misses_outer_stack) ++figures_.outer_stacks_missed;
   collect_frames(stack, sample.pid, modules);
   const uint32_t thread = threads_.on_sample(sample.pid, sample.tid, time_ns);
   ++figures_.samples;
-  if (!keep_waiting(time_ns, sample.pid, thread, walked, modules)) {
-    keep(time_ns, thread, stack.end, frame_buffer_);
+  if (!defer(time_ns, sample.pid, thread, walked, modules)) {
+    put_into_chunk(time_ns, thread, {stack.end, walked.by, frame_buffer_});
   }
   if (waiting_.empty()) return;
-  keep_cut(waiting_.take_overdue(time_ns - std::min(time_ns, kMaxJoinAge_ns)));
+  put_cut(waiting_.take_overdue(time_ns - std::min(time_ns, kMaxJoinAge_ns)));
   const bool was_learnt =
       stack.is_complete() && stack.is_followed && !stack.frames.back().is_joined;
-  if (was_learnt) settle_waiting(thread, memories_.of(sample.pid, sample.tid), modules);
+  if (was_learnt) settle_waiting(thread, walker_.memory_of(sample.pid, sample.tid), modules);
+}
+
+// The one place where what became of a stack is counted.
+void Recording::put_into_chunk(uint64_t time_ns, uint32_t chunk_thread, const KnownStack& stack) {
+  ++figures_.walk_ends[static_cast<size_t>(stack.end)];
+  count_completion(stack.by);
+  if (std::ranges::any_of(stack.frames, is_in_no_image)) ++figures_.samples_with_jit_frames;
+  if (stack.end == unwind::WalkEnd::NoUnwindInfo && !stack.frames.empty()) {
+    const auto image = images_.image(stack.frames.back().image);
+    if (image == nullptr) {
+      ++figures_.samples_ending_outside_files;
+    } else if (image->is_known_by_name_only()) {
+      ++figures_.samples_ending_in_unread_files;
+    }
+  }
+  builder_.add_sample(time_ns, chunk_thread, stack.frames);
+}
+
+void Recording::count_completion(CompletedBy by) {
+  switch (by) {
+    case CompletedBy::Nothing:
+      return;
+    case CompletedBy::OuterStack:
+      ++figures_.samples_with_outer_stacks;
+      return;
+    case CompletedBy::LiveStack:
+    case CompletedBy::LeftStack:
+      ++figures_.samples_with_live_frames;
+      return;
+    case CompletedBy::LastWhole:
+    case CompletedBy::NextWhole:
+      ++figures_.samples_with_joined_frames;
+      return;
+  }
 }
 
 // From the record of an exec until the new program runs, the kernel sets up its memory while the
@@ -186,123 +197,11 @@ bool Recording::is_during_exec(const sampling::SampleEvent& sample,
   return walk.frames.empty() && sample.stack.empty() && execs_.contains(sample.pid);
 }
 
-Recording::SampleWalk Recording::walk(uint64_t time_ns, const sampling::SampleEvent& sample,
-                                      const unwind::ModuleMap& modules) {
-  const uint64_t begin_ns = os::monotonic_ns();
-  const unwind::Registers registers = to_registers(sample.registers, dwarf_numbers_);
-  const Behind behind = sample.stack_is_cut ? Behind::More : Behind::Unknown;
-  const SampledStack sampled{.time_ns = time_ns,
-                             .sample = sample,
-                             .modules = modules,
-                             .registers = registers,
-                             .record = {stack_pointer(registers), sample.stack, behind},
-                             .memory = memories_.of(sample.pid, sample.tid)};
-  code_in_memory_.begin_sample(sample.pid, modules, time_ns);
-  SampleWalk result = walk_copied(sampled);
-  if (result.walk.end == unwind::WalkEnd::OtherStack) {
-    result = go_on_beyond_left_stack(result.walk, time_ns, sample, modules);
-  } else if (result.walk.end == unwind::WalkEnd::StackTruncated) {
-    complete_cut(sampled, result);
-  }
-  figures_.unwind_ns += os::monotonic_ns() - begin_ns;
-  return result;
-}
-
-// By the record, and what was copied beside it.
-Recording::SampleWalk Recording::walk_copied(const SampledStack& sampled) {
-  const auto& [time_ns, sample, modules, registers, record, memory] = sampled;
-  const Behind behind = record.goes_on() ? Behind::More : Behind::Unknown;
-  const unwind::StackSnapshot stack(record.begin(), sample.stack, behind, sample.outer_stack);
-  SampleWalk result{unwinder_.walk(registers, stack, modules, &memory)};
-  if (may_be_of_old_code(result.walk, sample) && code_in_memory_.doubt()) {
-    result = {unwinder_.walk_again(registers, stack, modules, &memory)};
-  }
-  if (result.walk.end == unwind::WalkEnd::StackTruncated) {
-    // What completes it knows of one copy only.
-    if (!sample.outer_stack.empty()) result = {unwinder_.walk(registers, record, modules, &memory)};
-    result.misses_outer_stack =
-        deep_threads_.on_cut(sample.pid, sample.tid, time_ns, stack_end_of(memory));
-  } else if (result.walk.is_complete() && result.walk.is_followed) {
-    memory.set_seen(time_ns);
-    deep_threads_.on_whole(sample.pid, sample.tid, stack_end_of(memory));
-    result.is_by_outer_stack =
-        !sample.outer_stack.empty() && outermost_sp_of(memory) >= record.end();
-    result.was_cut = result.is_by_outer_stack;
-  }
-  return result;
-}
-
-void Recording::complete_cut(const SampledStack& sampled, SampleWalk& walked) {
-  const sampling::SampleEvent& sample = sampled.sample;
-  const CutStack cut{.pid = sample.pid,
-                     .tid = sample.tid,
-                     .time_ns = sampled.time_ns,
-                     .registers = sampled.registers,
-                     .modules = sampled.modules,
-                     .begin = sampled.record.begin(),
-                     .copy = sample.stack,
-                     .copy_is_short = !sample.stack_is_cut,
-                     .walk = walked.walk};
-  const CompletedStack completed = completion_.complete(cut, sampled.memory);
-  const bool is_cut = completed.walk.end == unwind::WalkEnd::StackTruncated;
-  walked.walk = completed.walk;
-  walked.by = completed.by;
-  walked.was_cut = is_cut || completed.by != CompletedBy::Nothing;
-  walked.outside_before = completed.outside_before;
-}
-
-// Not where the stack ends in the copy, or at another one: that is no wonder.
-bool Recording::may_be_of_old_code(const unwind::Walk& walk, const sampling::SampleEvent& sample) {
-  const bool is_cut = walk.end == unwind::WalkEnd::StackTruncated && sample.stack_is_cut;
-  return !walk.is_complete() && !is_cut && walk.end != unwind::WalkEnd::OtherStack;
-}
-
-// By the kernel's chain of frame pointers, or else by what is on that stack now.
-Recording::SampleWalk Recording::go_on_beyond_left_stack(const unwind::Walk& walk, uint64_t time_ns,
-                                                         const sampling::SampleEvent& sample,
-                                                         const unwind::ModuleMap& modules) {
-  copy_words(sample.frame_pointer_chain, frame_pointer_chain_);
-  const unwind::Walk followed = unwinder_.follow(walk, frame_pointer_chain_, modules);
-  if (followed.is_complete()) {
-    left_stacks_.learn(followed, walk.frames.size(), sample.pid, time_ns, modules);
-    return {followed};
-  }
-  const WholeWalk left = left_stacks_.complete(followed, sample.pid, time_ns, modules);
-  const bool is_whole = left.walk.is_complete();
-  return {.walk = left.walk,
-          .by = is_whole ? CompletedBy::LiveFrames : CompletedBy::Nothing,
-          .left_at = left.seen_at};
-}
-
-void Recording::count(const SampleWalk& walked) {
-  if (walked.was_cut) ++figures_.cut_copies;
-  if (walked.is_by_outer_stack) ++figures_.samples_with_outer_stacks;
-  if (walked.misses_outer_stack) ++figures_.outer_stacks_missed;
-  if (walked.by == CompletedBy::LiveFrames) ++figures_.samples_with_live_frames;
-  if (walked.by == CompletedBy::JoinedFrames) ++figures_.samples_with_joined_frames;
-}
-
 // In a place that no map shows, or in a file that nobody gave us when we asked.
 bool Recording::ends_for_want_of_image(const unwind::Walk& walk) const {
   if (walk.end == unwind::WalkEnd::UnmappedPc) return true;
   return !walk.is_complete() && !walk.frames.empty() &&
          images_.is_unanswered(walk.frames.back().image);
-}
-
-// A frame in memory that turns out to be an image's code: the stack has to be walked again, by that
-// image's unwind tables.
-bool Recording::find_copied_code(const target::Process& process, const unwind::Walk& walk,
-                                 uint64_t time_ns) {
-  for (const unwind::WalkedFrame& frame : walk.frames) {
-    if (frame.image != unwind::kNoImage) continue;
-    const RuntimeAddress pc{frame.lookup_pc()};
-    const unwind::Module* const code = process.possible_code.find(pc);
-    if (code == nullptr || code->image == unwind::kNoImage) continue;
-    if (!copied_code_.is_copy({process.pid, time_ns}, *code, pc)) continue;
-    processes_.on_proven_code(process.pid, *code);
-    return true;
-  }
-  return false;
 }
 
 // False if they are not read, or tell of another program than the sample's: an exec that happened
@@ -325,8 +224,7 @@ uint64_t Recording::now_ns() const {
 
 bool Recording::has_code_of(const target::ProcessSnapshot& snapshot,
                             const sampling::SampleEvent& sample) const {
-  const uint64_t pc = to_registers(sample.registers, dwarf_numbers_)
-                          .get(unwind::arch_registers(native_arch()).program_counter);
+  const uint64_t pc = walker_.pc_of(sample);
   return std::ranges::any_of(snapshot.mappings, [pc](const target::MappingFacts& mapping) {
     return pc - mapping.begin.value < mapping.size_bytes;
   });
@@ -337,12 +235,9 @@ void Recording::collect_frames(const unwind::Walk& walk, uint32_t pid,
   frame_buffer_.clear();
   figures_.frames_left_out += walk.frames_left_out;
   if (walk.frames_left_out > 0) ++figures_.samples_with_frames_left_out;
-  bool has_jit_frame = false;
   for (const unwind::WalkedFrame& frame : walk.frames) {
     frame_buffer_.push_back(key_of(frame, pid, modules));
-    has_jit_frame |= frame.image == unwind::kNoImage;
   }
-  if (has_jit_frame) ++figures_.samples_with_jit_frames;
 }
 
 profile::FrameKey Recording::key_of(const unwind::WalkedFrame& frame, uint32_t pid,
@@ -365,7 +260,7 @@ void Recording::cut_large_chunk(uint64_t time_ns) {
   if (--samples_until_size_check_ > 0) return;
   samples_until_size_check_ = kSamplesPerSizeCheck;
   // A frame that is held is an index of a few digits then.
-  const uint64_t json_bytes = builder_.estimated_json_bytes() + left_stacks_.held_bytes();
+  const uint64_t json_bytes = builder_.estimated_json_bytes() + walker_.left_stacks().held_bytes();
   if (json_bytes < options_.max_chunk_json_bytes) return;
   cut_chunk(time_ns + 1);
   begin_chunk(time_ns + 1);
@@ -390,21 +285,20 @@ void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
 
 void Recording::forget_code(uint32_t pid) {
   rereads_.forget(pid);
-  copied_code_.forget(pid);
-  code_in_memory_.forget(pid);
+  walker_.forget_code(pid);
 }
 
 void Recording::forget_process(uint32_t pid) {
   forget_code(pid);
   execs_.erase(pid);
-  deep_threads_.forget_process(pid);
+  walker_.forget_process(pid);
   gone_before_.erase(pid);
   regions_.on_process_end(pid);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
   threads_.end(fork.tid, time_ns);  // its exit record was lost
-  deep_threads_.forget_thread(fork.tid);
+  walker_.forget_thread(fork.tid);
   // Of a process that was there before: its own records tell its name and mappings.
   if (fork.is_synthesized && fork.pid != fork.parent_pid) return;
   if (fork.pid == fork.tid) forget_process(fork.pid);  // the record of its end was lost
@@ -413,7 +307,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   threads_.end(exit.tid, time_ns);
-  deep_threads_.forget_thread(exit.tid);
+  walker_.forget_thread(exit.tid);
   execs_.erase(exit.tid);
   processes_.on_exit(exit.pid, exit.tid);
   // Other threads may live longer than the main one.
@@ -435,8 +329,8 @@ void Recording::on_body(uint64_t time_ns, const sampling::LostEvent&) {
 }
 
 void Recording::cut_chunk(uint64_t end_ns) {
-  keep_cut(waiting_.take_all());
-  keep_held();
+  put_cut(waiting_.take_all());
+  put_held();
   end_gone_processes(end_ns);
   threads_.end_chunk(end_ns);
   profile::RawChunk chunk = builder_.finish(end_ns);

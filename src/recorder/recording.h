@@ -5,20 +5,15 @@
 #include "profile/chunk_builder.h"
 #include "recorder/anonymous_regions.h"
 #include "recorder/chunk_finisher.h"
-#include "recorder/code_in_memory.h"
-#include "recorder/copied_code.h"
-#include "recorder/deep_threads.h"
 #include "recorder/figures.h"
 #include "recorder/image_catalog.h"
-#include "recorder/left_stacks.h"
 #include "recorder/map_rereads.h"
+#include "recorder/sample_walker.h"
 #include "recorder/sampled_threads.h"
 #include "recorder/session_namer.h"
-#include "recorder/stack_completion.h"
 #include "recorder/waiting_samples.h"
 #include "sampling/event.h"
 #include "target/process_table.h"
-#include "unwind/walk.h"
 
 #include <functional>
 #include <optional>
@@ -79,21 +74,14 @@ class Recording final : public sampling::EventSink {
   const SampleFigures& figures() const { return figures_; }
   bool looks_for_jit_maps() const { return static_cast<bool>(options_.find_jit_map); }
   const std::vector<std::string>& jit_map_problems() const { return regions_.problems(); }
-  const unwind::UnwinderStats& unwinder_stats() const { return unwinder_.stats(); }
-  uint64_t code_pages_not_read() const { return code_in_memory_.pages_not_read(); }
+  const SampleWalker& walker() const { return walker_; }  // for its figures
 
  private:
-  // What the walk of a sample came to. It may be done again: nothing of it is counted yet.
-  struct SampleWalk {
-    unwind::Walk walk;  // borrowed from the Unwinder
-    CompletedBy by = CompletedBy::Nothing;
-    bool was_cut = false;             // the stack was deeper than its copy, completed or not
-    bool is_by_outer_stack = false;   // whole by what was copied beside the record
-    bool misses_outer_stack = false;  // its thread was followed, and that did not do
-    // WholeWalk::seen_at of a stack that was left, CompletedStack::outside_before of one that was
-    // cut.
-    std::optional<LeftPlace> left_at;
-    std::optional<uint64_t> outside_before;
+  // A stack as it will stay.
+  struct KnownStack {
+    unwind::WalkEnd end;
+    CompletedBy by;
+    std::span<const profile::FrameKey> frames;
   };
 
   void on_body(uint64_t time_ns, const sampling::SampleEvent& sample);
@@ -107,32 +95,14 @@ class Recording final : public sampling::EventSink {
   void on_body(uint64_t, const sampling::ThrottleEvent&) {}
   void on_body(uint64_t, const sampling::UndecodableEvent&) {}
 
-  // What the walks over a sample share.
-  struct SampledStack {
-    uint64_t time_ns;
-    const sampling::SampleEvent& sample;
-    const unwind::ModuleMap& modules;
-    const unwind::Registers& registers;
-    unwind::StackSnapshot record;  // as much as that holds
-    unwind::WalkMemory& memory;    // of its thread
-  };
-
-  SampleWalk walk(uint64_t time_ns, const sampling::SampleEvent& sample,
-                  const unwind::ModuleMap& modules);
-  SampleWalk walk_copied(const SampledStack& sampled);
-  void complete_cut(const SampledStack& sampled, SampleWalk& walked);
-  SampleWalk go_on_beyond_left_stack(const unwind::Walk& walk, uint64_t time_ns,
-                                     const sampling::SampleEvent& sample,
-                                     const unwind::ModuleMap& modules);
-  void count(const SampleWalk& walked);
   bool is_during_exec(const sampling::SampleEvent& sample, const unwind::Walk& walk) const;
-  static bool may_be_of_old_code(const unwind::Walk& walk, const sampling::SampleEvent& sample);
   bool ends_for_want_of_image(const unwind::Walk& walk) const;
-  bool find_copied_code(const target::Process& process, const unwind::Walk& walk, uint64_t time_ns);
   void walk_by_more_code(SampleWalk& walked, uint64_t time_ns, const sampling::SampleEvent& sample,
                          const target::Process& process);
-  void keep_walked(const SampleWalk& walked, uint64_t time_ns, const sampling::SampleEvent& sample,
-                   const unwind::ModuleMap& modules);
+  void take(const SampleWalk& walked, uint64_t time_ns, const sampling::SampleEvent& sample,
+            const unwind::ModuleMap& modules);
+  void put_into_chunk(uint64_t time_ns, uint32_t chunk_thread, const KnownStack& stack);
+  void count_completion(CompletedBy by);
   bool reread_maps(const sampling::SampleEvent& sample, uint64_t time_ns);
   uint64_t now_ns() const;
   bool has_code_of(const target::ProcessSnapshot& snapshot,
@@ -140,16 +110,17 @@ class Recording final : public sampling::EventSink {
   void collect_frames(const unwind::Walk& walk, uint32_t pid, const unwind::ModuleMap& modules);
   profile::FrameKey key_of(const unwind::WalkedFrame& frame, uint32_t pid,
                            const unwind::ModuleMap& modules);
-  bool keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread, const SampleWalk& walked,
-                    const unwind::ModuleMap& modules);
+  // recording_waiting.cpp
+  bool defer(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread, const SampleWalk& walked,
+             const unwind::ModuleMap& modules);
   void settle_waiting(uint32_t chunk_thread, const unwind::WalkMemory& memory,
                       const unwind::ModuleMap& modules);
   bool go_on_with(WaitingSample& sample, const unwind::WalkMemory& memory,
                   const unwind::ModuleMap& modules);
-  void keep_held();
-  void keep_cut(const std::vector<WaitingSample>& samples);
-  void keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,
-            std::span<const profile::FrameKey> frames);
+  static KnownStack cut_stack(std::span<const profile::FrameKey> frames);
+  void put_cut(const std::vector<WaitingSample>& samples);
+  void put_held();
+
   void cut_chunk_if_due(uint64_t time_ns);
   void begin_chunk(uint64_t begin_ns);
   void cut_large_chunk(uint64_t time_ns);
@@ -165,13 +136,7 @@ class Recording final : public sampling::EventSink {
   target::ProcessTable& processes_;
   target::ImageStore& images_;
   ChunkFinisher& finisher_;
-  CodeInMemory code_in_memory_;
-  CopiedCode copied_code_;
-  unwind::Unwinder unwinder_;
-  unwind::WalkMemories memories_;
-  StackCompletion completion_;
-  DeepThreads deep_threads_;
-  LeftStacks left_stacks_;
+  SampleWalker walker_;
   WaitingSamples waiting_;  // of the current chunk
   profile::ChunkBuilder builder_;
   AnonymousRegions regions_;
@@ -184,8 +149,6 @@ class Recording final : public sampling::EventSink {
   // Who was gone though no record told, and when (monotonic) that was first asked.
   std::unordered_map<uint32_t, uint64_t> gone_before_;
   std::vector<profile::FrameKey> frame_buffer_;
-  std::vector<uint64_t> frame_pointer_chain_;
-  std::vector<uint8_t> dwarf_numbers_;  // of the sampled registers, in record order
   uint64_t chunk_begin_ns_;
   uint64_t chunk_end_ns_;
   uint32_t samples_until_size_check_ = 0;

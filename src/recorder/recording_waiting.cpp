@@ -4,16 +4,20 @@
 
 namespace sentry_prof::recorder {
 
+Recording::KnownStack Recording::cut_stack(std::span<const profile::FrameKey> frames) {
+  return {unwind::WalkEnd::StackTruncated, CompletedBy::Nothing, frames};
+}
+
 // False if it is of no use: the stack is as it will stay, or no other could be told to be the same.
-bool Recording::keep_waiting(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread,
-                             const SampleWalk& walked, const unwind::ModuleMap& modules) {
+bool Recording::defer(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread,
+                      const SampleWalk& walked, const unwind::ModuleMap& modules) {
   const unwind::Walk& walk = walked.walk;
   if (walk.frames_left_out > 0) return false;
   if (walk.end == unwind::WalkEnd::OtherStack) {
-    return walked.left_at && left_stacks_.hold({.time_ns = time_ns,
-                                                .chunk_thread = chunk_thread,
-                                                .place = *walked.left_at,
-                                                .frames = frame_buffer_});
+    return walked.left_at && walker_.left_stacks().hold({.time_ns = time_ns,
+                                                         .chunk_thread = chunk_thread,
+                                                         .place = *walked.left_at,
+                                                         .frames = frame_buffer_});
   }
   if (walk.end != unwind::WalkEnd::StackTruncated) return false;
   size_t compared = unwind::steps_to_compare(walk.steps, unwind::kFramesInCommon);
@@ -39,9 +43,10 @@ void Recording::settle_waiting(uint32_t chunk_thread, const unwind::WalkMemory& 
   for (WaitingSample& sample : waiting_.take_thread(chunk_thread)) {
     const bool is_whole =
         sample.map_version == modules.version() && go_on_with(sample, memory, modules);
-    if (is_whole) ++figures_.samples_with_joined_frames;
-    const auto end = is_whole ? unwind::WalkEnd::Root : unwind::WalkEnd::StackTruncated;
-    keep(sample.time_ns, sample.chunk_thread, end, sample.frames);
+    put_into_chunk(sample.time_ns, sample.chunk_thread,
+                   is_whole
+                       ? KnownStack{unwind::WalkEnd::Root, CompletedBy::NextWhole, sample.frames}
+                       : cut_stack(sample.frames));
   }
 }
 
@@ -62,41 +67,28 @@ bool Recording::go_on_with(WaitingSample& sample, const unwind::WalkMemory& memo
   return !outside.empty();
 }
 
-void Recording::keep_cut(const std::vector<WaitingSample>& samples) {
+void Recording::put_cut(const std::vector<WaitingSample>& samples) {
   for (const WaitingSample& sample : samples) {
-    keep(sample.time_ns, sample.chunk_thread, unwind::WalkEnd::StackTruncated, sample.frames);
+    put_into_chunk(sample.time_ns, sample.chunk_thread, cut_stack(sample.frames));
   }
 }
 
-void Recording::keep_held() {
-  for (HeldSample& sample : left_stacks_.take_held()) {
-    const auto outside = left_stacks_.believed_at(sample.place, sample.time_ns);
+void Recording::put_held() {
+  for (HeldSample& sample : walker_.left_stacks().take_held()) {
+    const auto outside = walker_.left_stacks().believed_at(sample.place, sample.time_ns);
     const bool is_whole =
         !outside.empty() && sample.frames.size() + outside.size() <= unwind::kMaxFrames;
+    KnownStack stack{unwind::WalkEnd::OtherStack, CompletedBy::Nothing, {}};
     if (is_whole) {
-      ++figures_.samples_with_live_frames;
+      stack = {unwind::WalkEnd::Root, CompletedBy::LeftStack, {}};
       const unwind::ModuleMap& modules = processes_.process(sample.place.pid).modules;
       for (const unwind::WalkedFrame& frame : outside) {
         sample.frames.push_back(key_of(frame, sample.place.pid, modules));
       }
     }
-    const auto end = is_whole ? unwind::WalkEnd::Root : unwind::WalkEnd::OtherStack;
-    keep(sample.time_ns, sample.chunk_thread, end, sample.frames);
+    stack.frames = sample.frames;
+    put_into_chunk(sample.time_ns, sample.chunk_thread, stack);
   }
-}
-
-void Recording::keep(uint64_t time_ns, uint32_t chunk_thread, unwind::WalkEnd end,
-                     std::span<const profile::FrameKey> frames) {
-  ++figures_.walk_ends[static_cast<size_t>(end)];
-  if (end == unwind::WalkEnd::NoUnwindInfo && !frames.empty()) {
-    const auto image = images_.image(frames.back().image);
-    if (image == nullptr) {
-      ++figures_.samples_ending_outside_files;
-    } else if (image->is_known_by_name_only()) {
-      ++figures_.samples_ending_in_unread_files;
-    }
-  }
-  builder_.add_sample(time_ns, chunk_thread, frames);
 }
 
 }  // namespace sentry_prof::recorder

@@ -10,8 +10,9 @@ void fill_in(RunFigures& figures, const Recording& recording, const target::Imag
              const target::ProcessTable& processes, ChunkFinisher& finisher) {
   FinishedFigures finished = finisher.take_figures();
   figures.sample = recording.figures();
-  figures.unwinder = recording.unwinder_stats();
-  figures.code_pages_not_read = recording.code_pages_not_read();
+  figures.unwinder = recording.walker().unwinder_stats();
+  figures.unwind_ns = recording.walker().unwind_ns();
+  figures.code_pages_not_read = recording.walker().code_pages_not_read();
   figures.looks_for_jit_maps = recording.looks_for_jit_maps();
   figures.notes.insert(figures.notes.end(), recording.jit_map_problems().begin(),
                        recording.jit_map_problems().end());

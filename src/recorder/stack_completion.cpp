@@ -17,13 +17,13 @@ CompletedStack StackCompletion::complete(const CutStack& cut, WalkMemory& memory
     WalkMemory& look = looks_.of(cut.pid, cut.tid);
     const bool look_is_last = look.seen_ns() > memory.seen_ns() && look.seen_ns() <= cut.time_ns;
     const auto walk = complete_live(cut, look_is_last ? look : memory, look, memory);
-    if (walk) return {*walk, CompletedBy::LiveFrames};
+    if (walk) return {*walk, CompletedBy::LiveStack};
     // A look had its inner part from an earlier copy, and was not believed: it is no whole stack.
     may_join = may_join && !look_is_last;
   }
   if (may_join) {
     const Walk walk = unwinder_.join(cut.registers, {cut.begin, cut.copy}, cut.modules, memory);
-    if (walk.is_complete()) return {walk, CompletedBy::JoinedFrames};
+    if (walk.is_complete()) return {walk, CompletedBy::LastWhole};
   }
   return nothing_more(cut, memory, may_join);
 }

@@ -26,10 +26,14 @@ struct CutStack {
   unwind::Walk walk;
 };
 
+// What the frames beyond a copy of a stack, or on another one, come from.
 enum class CompletedBy : uint8_t {
   Nothing,
-  LiveFrames,    // read from the process
-  JoinedFrames,  // of the thread's last whole walk
+  OuterStack,  // what was copied beside the record (SampleEvent::outer_stack)
+  LiveStack,   // read from the process
+  LeftStack,   // likewise, of the stack that was left: LeftStacks
+  LastWhole,   // the thread's last whole walk (Unwinder::join())
+  NextWhole,   // the thread's next one (WaitingSamples)
 };
 
 struct CompletedStack {

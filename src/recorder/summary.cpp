@@ -111,7 +111,7 @@ void add_setup(JsonWriter& json, const sampling::SamplerSetup& setup) {
 void add_own_cost(JsonWriter& json, const RunFigures& figures) {
   add_decimal(json, "profiler_cpu_s", figures.profiler_cpu_s);
   add_number(json, "profiler_peak_rss_bytes", figures.profiler_peak_rss_bytes);
-  add_number(json, "unwind_ns_total", figures.sample.unwind_ns);
+  add_number(json, "unwind_ns_total", figures.unwind_ns);
   add_number(json, "wakeups", figures.sampler.wakeups);
   add_number(json, "throttled", figures.sampler.throttled);
   add_number(json, "records", figures.sampler.records);
@@ -318,9 +318,9 @@ std::string verbose_lines(const RunFigures& figures) {
       figures.samples_written == 0
           ? 0.0
           : figures.profiler_cpu_s * 1e6 / static_cast<double>(figures.samples_written),
-      walks(figures) == 0 ? 0.0
-                          : static_cast<double>(figures.sample.unwind_ns) / 1e3 /
-                                static_cast<double>(walks(figures)),
+      walks(figures) == 0
+          ? 0.0
+          : static_cast<double>(figures.unwind_ns) / 1e3 / static_cast<double>(walks(figures)),
       figures.sampler.wakeups, figures.profiler_peak_rss_bytes >> 20);
   for (size_t i = 1; i < unwind::kWalkEndCount; ++i) {
     if (figures.sample.walk_ends[i] == 0) continue;

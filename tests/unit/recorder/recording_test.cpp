@@ -76,7 +76,7 @@ TEST_CASE("Code that no file holds is read from its process") {
   };
   CHECK(of_origin(FrameOrigin::Code) == (can_be_read ? 1 : 0));
   CHECK(of_origin(FrameOrigin::FramePointer) == (can_be_read ? 0 : 1));
-  CHECK(run.recording->code_pages_not_read() == (can_be_read ? 0 : 1));
+  CHECK(run.recording->walker().code_pages_not_read() == (can_be_read ? 0 : 1));
 }
 
 TEST_CASE("Code that was compiled since its page was read is read again where the walk failed") {

@@ -51,7 +51,7 @@ void add_target_options(CLI::App& record, RecordOptions& options) {
                   "(not the children it has already). Several: -p 12,34")
       ->delimiter(',')
       ->transform(is_pid())
-      ->type_name("PID[,PID]...");
+      ->type_name("PID[,PID]");
 }
 
 void add_output_options(CLI::App& record, RecordOptions& options) {
@@ -105,7 +105,7 @@ void add_sampling_options(CLI::App& record, RecordOptions& options) {
   add_stack_bytes_option(record, options);
   record.add_flag("--no-children", options.no_children, "Do not follow new processes");
   record.add_flag("--no-bpf", options.no_bpf,
-                  "Load no BPF program, which copies of deep stacks what is beyond 64 KiB\n"
+                  "Do not load the BPF program that copies what deep stacks have beyond 64 KiB\n"
                   "(it takes root, or CAP_BPF and CAP_PERFMON)");
 }
 

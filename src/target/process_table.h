@@ -90,8 +90,9 @@ class ProcessTable {
   void on_proven_code(uint32_t pid, const unwind::Module& code);
 
   // Unknown pids and tids are created empty: their records were lost, or come later.
-  // The references hold until an event of the process or thread, or a thousand others are asked
-  // for.
+  // The references hold until the process or thread ends, or begins anew (on_exit(), on_fork(),
+  // on_process_gone(), drop_long_ended()), or kMaxProcesses or kMaxThreads others take its place.
+  // Its maps change in place: on_map(), on_snapshot(), on_proven_code(), and on_comm() of an exec.
   Process& process(uint32_t pid) { return process_entry(pid).process; }
   ThreadState& thread(uint32_t pid, uint32_t tid) { return thread_entry(pid, tid).state; }
 

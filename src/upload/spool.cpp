@@ -176,12 +176,12 @@ os::Fd Spool::open_to_lock(const std::string& name) const {
   return os::Fd(::openat(directory_.get(), name.c_str(), O_RDONLY | kFlags));
 }
 
-// Open and locked, and still the file of that name: whoever had it before may have removed it.
 void Spool::note_unreadable(int error_number, const std::string& name, const char* next_step) {
   const auto failure = fail_with_spool(error_number, path_ + "/" + name, next_step);
   unreadable_ = failure.value();
 }
 
+// Open and locked, and still the file of that name: whoever had it before may have removed it.
 os::Fd Spool::lock(const std::string& name) {
   os::Fd file = open_to_lock(name);
   if (!file.is_open() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {

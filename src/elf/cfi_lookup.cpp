@@ -51,7 +51,9 @@ RowStatus FrameLookup::find(uint64_t pc, LastCie& cie, Fde& fde) {
 bool FrameLookup::make_index() {
   const uint64_t affordable =
       std::min(budget_->indexable_entries_left, budget_->bytes_left / FdeIndex::kItem_bytes);
-  lacks_index_ = affordable <= too_few_entries_;
+  // After so many more that what is read for nothing adds up to little.
+  const uint64_t enough = std::min(2 * too_few_entries_, CfiBudget::kMostIndexable_entries);
+  lacks_index_ = affordable <= too_few_entries_ || affordable < enough;
   if (lacks_index_) return false;
   auto index = std::make_shared<FdeIndex>();
   const uint64_t read = index->build(section_, std::min(affordable, CfiLimits::kEntries));

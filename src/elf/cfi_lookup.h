@@ -24,8 +24,8 @@ struct LinkRange {
 // Uses the linker's search table while its answers hold together, and with the first that does not
 // builds an index of its own, which then serves all. An address between the FDEs of a sorted table
 // has none: libgcc's unwinder believes that too, so a table that left FDEs out would end the
-// program at its first exception. Not for use by two threads, but a copy is: what both hold is
-// never changed.
+// program at its first exception. Not for use by two threads, but the const functions of a copy
+// are: what both hold is changed by row_at() alone.
 class FrameLookup {
  public:
   // `budget`: of which an index may be made. Null: of a whole one.

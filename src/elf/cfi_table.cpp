@@ -37,8 +37,10 @@ struct CfiTable::Impl {
     if (entry.value == 0 || pc < entry || pc.value - entry.value >= kStartCode_bytes) return false;
     if (!entry_has_no_fde) {
       Row row;
-      entry_has_no_fde = eh_frame.row_at(entry.value, row) == RowStatus::NoCfi &&
-                         debug_frame.row_at(entry.value, row) == RowStatus::NoCfi;
+      const bool has_none = eh_frame.row_at(entry.value, row) == RowStatus::NoCfi &&
+                            debug_frame.row_at(entry.value, row) == RowStatus::NoCfi;
+      if (row.is_provisional) return false;
+      entry_has_no_fde = has_none;
     }
     return *entry_has_no_fde;
   }

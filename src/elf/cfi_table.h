@@ -92,8 +92,10 @@ class CfiTable final : public unwind::CfiSource {
   // if all were read.
   uint64_t memory_bytes() const;
 
-  // Whether addresses are not found since the budget was too small for an index so far.
+  // Whether addresses are not found since the budget was too small for an index so far; and what to
+  // tell of it.
   bool lacks_index() const;
+  static constexpr const char* kLacksIndex = "its index is larger than what is left for all images";
 
   // Whether a section that was left in the file could not be read when it was needed.
   bool has_unreadable_bytes() const;

@@ -102,7 +102,7 @@ struct Layout {
 // Reads headers only, never more than a few hundred KiB of memory. Every offset and size in the
 // result lies within the file: what is compressed (but .debug_frame) or outside the file is left
 // out, a segment whose contents are cut off is shortened (its address and memory size stay).
-// Section headers are optional, as they are for the kernel. Malformed, Unsupported, LimitExceeded.
+// Section headers are optional, as they are for the kernel. Malformed, Unsupported.
 Result<Layout> read_layout(const ByteSource& file);
 
 // The code at `address`, out.size() bytes of one executable segment. False if there is none, or it

@@ -50,7 +50,7 @@ struct SampleFigures {
   uint64_t samples_with_joined_frames = 0;
   uint64_t joined_frames = 0;
   uint64_t samples_with_outer_stacks = 0;
-  // Of followed threads those that what was copied beside the record did not complete.
+  // Deeper than their copies, of threads for which the rest was copied, too, but not enough of it.
   uint64_t outer_stacks_missed = 0;
   // Of deep recursion the frames in the middle are not kept (unwind::kMaxFrames).
   uint64_t samples_with_frames_left_out = 0;

@@ -260,8 +260,10 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.figures.sampler = sampler_.stats();
   result.figures.setup = sampler_.setup();
   result.figures.requested_hz = options_.frequency_hz;
-  if (auto note = note_of_escaped(run.processes, living_pids(run)); !note.empty()) {
-    run.notes.push_back(std::move(note));
+  // Lost records may be those of threads that live.
+  if (result.figures.sampler.lost_records == 0) {
+    if (auto note = note_of_escaped(run.processes, living_pids(run)); !note.empty())
+      run.notes.push_back(std::move(note));
   }
   if (result.reason == StopReason::TargetEnded) {
     if (auto note = note_of_left(run.processes); !note.empty())

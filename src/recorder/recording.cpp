@@ -291,14 +291,14 @@ void Recording::forget_code(uint32_t pid) {
 void Recording::forget_process(uint32_t pid) {
   forget_code(pid);
   execs_.erase(pid);
-  walker_.forget_process(pid);
+  walker_.forget_deep_process(pid);
   gone_before_.erase(pid);
   regions_.on_process_end(pid);
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
   threads_.end(fork.tid, time_ns);  // its exit record was lost
-  walker_.forget_thread(fork.tid);
+  walker_.forget_deep_thread(fork.tid);
   // Of a process that was there before: its own records tell its name and mappings.
   if (fork.is_synthesized && fork.pid != fork.parent_pid) return;
   if (fork.pid == fork.tid) forget_process(fork.pid);  // the record of its end was lost
@@ -307,7 +307,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::ForkEvent& fork) {
 
 void Recording::on_body(uint64_t time_ns, const sampling::ExitEvent& exit) {
   threads_.end(exit.tid, time_ns);
-  walker_.forget_thread(exit.tid);
+  walker_.forget_deep_thread(exit.tid);
   execs_.erase(exit.tid);
   processes_.on_exit(exit.pid, exit.tid);
   // Other threads may live longer than the main one.

@@ -156,9 +156,4 @@ void SampleWalker::forget_code(uint32_t pid) {
   code_in_memory_.forget(pid);
 }
 
-void SampleWalker::forget_process(uint32_t pid) {
-  forget_code(pid);
-  deep_threads_.forget_process(pid);
-}
-
 }  // namespace sentry_prof::recorder

@@ -62,8 +62,8 @@ class SampleWalker {
   void end_batch() { completion_.end_batch(); }
   // Another program runs in the process now, or none.
   void forget_code(uint32_t pid);
-  void forget_process(uint32_t pid);
-  void forget_thread(uint32_t tid) { deep_threads_.forget_thread(tid); }
+  void forget_deep_process(uint32_t pid) { deep_threads_.forget_process(pid); }
+  void forget_deep_thread(uint32_t tid) { deep_threads_.forget_thread(tid); }
 
   const unwind::UnwinderStats& unwinder_stats() const { return unwinder_.stats(); }
   uint64_t code_pages_not_read() const { return code_in_memory_.pages_not_read(); }

@@ -175,9 +175,7 @@ std::string walk_line(const RunFigures& figures) {
       percent(figures.samples_failed(), all));
   if (const uint64_t live = figures.sample.samples_with_live_frames; live > 0) {
     text += fmt::format(
-        "            {} of the complete ones have outer frames that were read from the process a "
-        "moment later\n",
-        live);
+        "            {} have outer frames that were read from the process a moment later\n", live);
   }
   if (const uint64_t joined = figures.sample.samples_with_joined_frames; joined > 0) {
     text += fmt::format(

@@ -15,6 +15,9 @@ using unwind::RowStatus;
 // file; a MiniDebugInfo has the symbols of one library. Expanding so much takes 0.1 s of zlib's
 // time and 0.5 s of xz's.
 constexpr uint64_t kMaxTable_bytes = uint64_t{32} << 20;
+// Another process may come of which it can be asked. Where none does (a daemon's parent was asked,
+// and has ended), code without rows would be worked out anew for ever.
+constexpr unsigned kMaxTimesGone = 256;
 
 }  // namespace
 
@@ -36,7 +39,7 @@ bool DebugCfi::load_next(const elf::Layout& layout, unwind::Row& row) {
     const Place place = next_;
     auto sections = load(place, layout);
     if (!sections && sections.error().code == ErrorCode::Gone) {
-      row.is_provisional = true;
+      row.is_provisional = ++times_gone_ <= kMaxTimesGone;
       return false;
     }
     next_ = static_cast<Place>(static_cast<uint8_t>(place) + 1);
@@ -98,9 +101,12 @@ void DebugCfi::pay_for(Table& table) {
       std::min(table.cfi->memory_bytes() - table.paid_bytes, budget_->bytes_left);
   budget_->bytes_left -= owed_bytes;
   table.paid_bytes += owed_bytes;
-  if (table.cfi->lacks_index() && problem_.empty()) {
-    problem_ = "its index is larger than what is left for all images";
-  }
+}
+
+std::string DebugCfi::problem() const {
+  const bool lacks_index =
+      std::ranges::any_of(tables_, [](const Table& table) { return table.cfi->lacks_index(); });
+  return problem_.empty() && lacks_index ? elf::CfiTable::kLacksIndex : problem_;
 }
 
 uint64_t DebugCfi::memory_bytes() const {

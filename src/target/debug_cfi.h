@@ -34,7 +34,7 @@ class DebugCfi {
   // Whether any row was found.
   bool was_of_use() const { return was_of_use_; }
   // The first reason why something that was there could not be used; empty: none.
-  const std::string& problem() const { return problem_; }
+  std::string problem() const;
 
  private:
   enum class Place : uint8_t { OwnSection, MiniDebugInfo, DebugFile, None };
@@ -59,6 +59,7 @@ class DebugCfi {
   std::vector<Table> tables_;
   Place next_ = Place::OwnSection;
   bool was_of_use_ = false;
+  unsigned times_gone_ = 0;  // that nobody was left of whom the debug file could be asked
   std::string problem_;
 };
 

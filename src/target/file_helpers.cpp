@@ -16,6 +16,9 @@ namespace {
 // So that the numbers of one request to close have room in a question.
 constexpr size_t kMostClosed = os::HelperProcesses::kMaxQuestion_bytes / 2 / sizeof(uint64_t);
 
+// To find one that may be asked for, of each helper: whether it may takes a system call.
+constexpr int kMostSubjectsTried = 4;
+
 // The file system that a question is about. Map records with build ids do not tell it: then a
 // process's files of one directory are taken to lie on one. Of what else is asked for, each kind of
 // question counts as one for each process: whose memory is slow to read has no part in its files.
@@ -107,24 +110,25 @@ bool FileHelpers::close_owed() {
   return are_closed;
 }
 
-// Of one subject, so that nobody is late because of another one's file system.
+// Of one subject, so that nobody is late because of another one's file system. Those that may not
+// be asked for now are put behind the others.
 std::vector<FileHelpers::Place> FileHelpers::take_owed() {
   const std::lock_guard lock(mutex_);
-  std::vector<Place> taken;
-  for (size_t helper = 0; helper < owed_.size() && taken.empty(); ++helper) {
+  for (size_t helper = 0; helper < owed_.size(); ++helper) {
     std::vector<Place>& owed = owed_[helper];
     if (!owed.empty() && processes_->has_ended(helper)) owed.clear();
-    const auto askable = std::ranges::find_if(
-        owed, [&](const Place& place) { return processes_->is_askable(helper, place.subject); });
-    if (askable == owed.end()) continue;
-    const uint64_t subject = askable->subject;
-    std::erase_if(owed, [&](const Place& place) {
-      const bool is_taken = place.subject == subject && taken.size() < kMostClosed;
-      if (is_taken) taken.push_back(place);
-      return is_taken;
-    });
+    for (int tries = 0; tries < kMostSubjectsTried && !owed.empty(); ++tries) {
+      const uint64_t subject = owed.front().subject;
+      const auto of_subject = std::ranges::stable_partition(
+          owed, [&](const Place& place) { return place.subject != subject; });
+      if (!processes_->is_askable(helper, subject)) continue;
+      const size_t count = std::min<size_t>(of_subject.size(), kMostClosed);
+      std::vector<Place> taken(owed.end() - static_cast<std::ptrdiff_t>(count), owed.end());
+      owed.resize(owed.size() - count);
+      return taken;
+    }
   }
-  return taken;
+  return {};
 }
 
 void FileHelpers::owe(const std::vector<Place>& places) {

@@ -2,22 +2,13 @@
 
 #include "elf/signal_return.h"
 #include "target/byte_order.h"
+#include "unwind/main_function.h"
 
 #include <algorithm>
 
 #include <elf.h>
 
 namespace sentry_prof::target {
-
-namespace {
-
-// Empty if there is none.
-std::string problem_of(const elf::CfiTable& cfi) {
-  if (cfi.has_unreadable_bytes()) return ".eh_frame cannot be read from the file any more";
-  return cfi.lacks_index() ? "its index is larger than what is left for all images" : "";
-}
-
-}  // namespace
 
 LoadedImage::LoadedImage(unwind::ImageId id, std::string path,
                          std::shared_ptr<const ByteSource> file, elf::Layout layout,
@@ -71,10 +62,24 @@ unwind::RowStatus LoadedImage::own_row_at(LinkAddress pc, unwind::Row& row) cons
   if (go_functions_ != nullptr) status = go_functions_->row_at(pc, row);
   if (status == unwind::RowStatus::NoCfi && cfi_ != nullptr) {
     status = cfi_->row_at(pc, row);
-    if (cfi_error_.empty()) cfi_error_ = problem_of(*cfi_);
+    const bool is_new = cfi_error_.empty() && cfi_->has_unreadable_bytes();
+    if (is_new) cfi_error_ = ".eh_frame cannot be read from the file any more";
     pay_for_index();
+    if (status == unwind::RowStatus::Root && is_behind_start_code(pc, row.work)) {
+      return unwind::RowStatus::NoCfi;
+    }
   }
   return status;
+}
+
+// What elf::CfiTable takes for start code is another function's if that has ended before.
+bool LoadedImage::is_behind_start_code(LinkAddress pc, uint32_t& work) const {
+  return layout_.machine == EM_X86_64 && unwind::start_code_ends_before(*this, pc, work);
+}
+
+std::string LoadedImage::cfi_error() const {
+  const bool lacks_index = cfi_ != nullptr && cfi_->lacks_index();
+  return cfi_error_.empty() && lacks_index ? elf::CfiTable::kLacksIndex : cfi_error_;
 }
 
 bool LoadedImage::read_code(LinkAddress begin, std::span<std::byte> out) const {

@@ -72,13 +72,14 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   bool has_cfi() const { return cfi_ != nullptr; }  // loaded by a walk that needed it
   // Why there is no CFI (any more), or not all of it, for the summary; empty if it loaded or was
   // not needed yet.
-  const std::string& cfi_error() const { return cfi_error_; }
+  std::string cfi_error() const;
   // What is beyond that, in debug sections and files.
   const DebugCfi& debug_cfi() const { return debug_cfi_; }
 
  private:
   unwind::RowStatus cfi_row_at(LinkAddress pc, unwind::Row& row) const;
   unwind::RowStatus own_row_at(LinkAddress pc, unwind::Row& row) const;
+  bool is_behind_start_code(LinkAddress pc, uint32_t& work) const;
   bool has_names_in_debug_file() const;
   void load_cfi() const;
   void load_tables() const;

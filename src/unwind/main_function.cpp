@@ -70,11 +70,18 @@ bool start_code_ends_before(const CodeSource& code, LinkAddress pc, uint32_t& wo
   LinkAddress at = code.entry_point();
   if (at.value == 0 || pc.value - at.value >= kFarthest_bytes) return false;
   CodeWindow window(code, work);
+  LinkAddress farthest = at;  // that was jumped to
   while (at < pc) {
     const auto instruction = decode_x86(window.at(at));
     if (!instruction) return false;
     at.value += instruction->size_bytes;
-    if (never_goes_on(instruction->effect)) return at <= pc;
+    const bool has_target =
+        instruction->effect == X86Effect::Jump || instruction->effect == X86Effect::Branch;
+    const int64_t distance = has_target ? instruction->operand : 0;
+    if (distance > 0) {
+      farthest = std::max(farthest, LinkAddress{at.value + static_cast<uint64_t>(distance)});
+    }
+    if (never_goes_on(instruction->effect) && farthest < at) return at <= pc;
   }
   return false;
 }

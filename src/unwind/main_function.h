@@ -14,8 +14,9 @@ namespace sentry_prof::unwind {
 // where these hand over something else. `work` grows by what it cost.
 std::optional<LinkAddress> main_function(const CodeSource& code, uint32_t& work);
 
-// Whether the same code surely ends before `pc`, which lies little behind the entry point:
-// something that never goes on (hlt, ret, jmp) stands between. `work` grows by what it cost.
+// Whether the same code ends before `pc`, which lies little behind the entry point: something that
+// never goes on (hlt, ret, jmp) stands between, and nothing before that jumps over it. `work` grows
+// by what it cost.
 bool start_code_ends_before(const CodeSource& code, LinkAddress pc, uint32_t& work);
 
 }  // namespace sentry_prof::unwind

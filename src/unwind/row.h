@@ -47,7 +47,7 @@ struct Row {
   LinkAddress function_begin;
   bool is_signal_frame =
       false;  // augmentation 'S': the pc found by this row is exact, not a return address
-  // Of every answer: another time there may be another one. Not to be remembered.
+  // Of answers without a row: another time there may be another one. Not to be remembered.
   bool is_provisional = false;
   // What the source did for its answer, whatever that is: about a byte of a program that it ran.
   uint32_t work = 0;

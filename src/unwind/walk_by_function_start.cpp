@@ -30,8 +30,10 @@ std::optional<Step> Walker::step_by_function_start(CompactRule rule) {
     return std::nullopt;
   }
   vain_searches_.clear(searched);
-  // The same code may still be a root's, on another stack.
-  if (rule.kind != CompactKind::RootBehindNoCall) cache_.insert(key, found);
+  // In place of the rule that was kept, if it was. The same code may still be a root's, on another
+  // stack.
+  const bool was_kept = cache_.find(key) != nullptr;
+  if (was_kept && rule.kind != CompactKind::RootBehindNoCall) cache_.insert(key, found);
   return step_by_code(found);
 }
 

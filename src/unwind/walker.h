@@ -9,7 +9,6 @@
 #include "unwind/full_row.h"
 #include "unwind/function_search.h"
 #include "unwind/kept_frames.h"
-#include "unwind/main_function.h"
 #include "unwind/return_addresses.h"
 #include "unwind/rule_from_code.h"
 #include "unwind/walk.h"
@@ -215,19 +214,12 @@ class Walker {
 
   // What there is instead of a row; `row` counts the work.
   CompactRule rule_without_row(FrameRow found, LinkAddress pc, Row& row) const {
-    const bool may_be_called =
-        found.status == RowStatus::Root && is_behind_start_code(pc, row.work);
-    if ((found.status != RowStatus::NoCfi && !may_be_called) || arch_ != Arch::X86_64) {
+    if (found.status != RowStatus::NoCfi || arch_ != Arch::X86_64) {
       return compact_rule_of(found.status);
     }
     if (found.is_before_function) return {.kind = CompactKind::RootBehindNoCall};
     const LinkAddress next_instruction{pc.value + (cursor_.pc_is_exact ? 0 : 1)};
     return rule_of_code(next_instruction, row.work);
-  }
-
-  bool is_behind_start_code(LinkAddress pc, uint32_t& work) const {
-    return arch_ == Arch::X86_64 && module_->code != nullptr &&
-           start_code_ends_before(*module_->code, pc, work);
   }
 
   // Of the image's code at `pc`, where an instruction begins.

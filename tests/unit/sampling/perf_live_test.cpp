@@ -262,6 +262,7 @@ TEST_CASE(
   std::printf("%zu samples of a parent in 0.4 s of CPU time at %u Hz\n",
               seen.samples_of(parent.pid()), kHz);
   const double seen_share = static_cast<double>(seen.samples_of(parent.pid())) / (0.4 * kHz);
+  // Without a period of its own it is a few samples; a busy machine took away a fifth once.
   CHECK(seen_share + static_cast<double>(sampler->stats().lost_samples) / (0.4 * kHz) >= 0.7);
 }
 

@@ -155,3 +155,40 @@ TEST_CASE("an image of Go's without the memory for its table says so, and keeps 
   CHECK(go.image.cfi_error().starts_with("the table of Go's functions is larger"));
   CHECK(go.budget->bytes_left == kBudget_bytes - go.image.cfi_bytes());
 }
+
+namespace {
+
+constexpr uint64_t kStart = 0x1000;
+
+// A program without unwind information; its start code calls the function behind it, and traps.
+std::vector<std::byte> program_without_rows() {
+  ByteWriter code;
+  code.u8(0x31).u8(0xed);         // xor %ebp,%ebp
+  code.u8(0xe8).u32(1).u8(0xf4);  // call, over this hlt
+  for (int i = 0; i < 100; ++i) code.u8(0x90);
+  ElfBuilder elf({.entry = kStart});
+  elf.section({.name = ".text",
+               .flags = SHF_ALLOC | SHF_EXECINSTR,
+               .address = kStart,
+               .contents = code.bytes()});
+  elf.segment({.type = PT_LOAD, .flags = PF_R | PF_X, .of_section = ".text"});
+  return elf.build();
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a program's start code without rows is the root, but not what is little behind its end") {
+  const auto file = std::make_shared<MemoryByteSource>(program_without_rows());
+  const target::LoadedImage image(0, "/bin/a", file, elf::read_layout(*file).value(), {}, {},
+                                  std::make_shared<elf::CfiBudget>());
+  const auto at = [&image](uint64_t offset) {
+    unwind::Row row;
+    return image.row_at({kStart + offset}, row);
+  };
+  CHECK(at(0) == unwind::RowStatus::Root);
+  CHECK(at(6) == unwind::RowStatus::Root);  // of the call's return address
+  CHECK(at(7) == unwind::RowStatus::Root);
+  CHECK(at(8) == unwind::RowStatus::NoCfi);
+  CHECK(at(70) == unwind::RowStatus::NoCfi);
+}

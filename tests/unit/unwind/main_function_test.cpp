@@ -72,7 +72,7 @@ TEST_CASE("what has no entry point, or none that can be read, has no main") {
 TEST_CASE("start code ends behind what never goes on") {
   FakeCode code;
   code.put(kStartCode, {0x31, 0xed,           // xor %ebp,%ebp
-                        0x74, 0x05,           // je
+                        0x74, 0x05,           // je to the hlt
                         0xe8, 0x09, 0, 0, 0,  // call
                         0xf4});               // hlt
   for (uint64_t i = 10; i < 80; ++i) code.put(kStartCode + i, {0x90});
@@ -88,6 +88,8 @@ TEST_CASE("start code ends behind what never goes on") {
   CHECK(ends_before(63));
   CHECK_FALSE(ends_before(64));  // nobody takes that for start code
   CHECK_FALSE(ends_before(uint64_t{0} - 1));
+  code.put(kStartCode + 3, {0x06});  // je over the hlt
+  CHECK_FALSE(ends_before(10));
   code.put(kStartCode + 9, {0x06});  // no instruction
   CHECK_FALSE(ends_before(20));
 }

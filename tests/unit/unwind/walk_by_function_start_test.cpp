@@ -201,23 +201,6 @@ TEST_CASE("a frame pointer of 0 is no root below a gap in what was copied") {
   CHECK(end_with_piece_at(end + 0x1000) == "stack_truncated");
 }
 
-TEST_CASE("behind a program's start code, though near its entry point, callers are looked for") {
-  constexpr uint64_t kEntry = 0x5000, kReturn = kEntry + 7, kBehind = kEntry + 0x10;
-  NoReturn w;
-  w.cfi.add(kEntry, kEntry + 64, RowStatus::Root);
-  w.code.entry = {kEntry};
-  w.code.put(kEntry, {0x31, 0xed});  // xor %ebp,%ebp
-  w.put_direct_call(kReturn, kBehind);
-  w.code.put(kReturn, {0xf4, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90});  // hlt
-  w.code.put(kBehind, {0x90, 0x90, 0xc3});                                      // nops; ret
-  const std::vector<uint64_t> words = {at(kReturn), 0, 0};
-  const Walk walk =
-      w.unwinder.walk(registers_at(at(kBehind), 0x7000, 1),
-                      StackSnapshot({0x7000}, std::as_bytes(std::span(words))), w.modules);
-  CHECK(end_of(walk) == "root");
-  CHECK(pcs(walk) == Pcs{kBehind, kReturn});
-}
-
 TEST_CASE("a frame pointer of 0 is no root below an address of code that cannot be read") {
   NoReturn w;
   w.modules.insert({{0x7f0000001000}, {0x7f0000002000}, {0x7f0000000000}, 7, nullptr});

@@ -78,13 +78,13 @@ class LateHelpers {
     helpers_.reset();
   }
 
-  std::optional<FileHelpers::Replied> open_file(
-      const std::string& other_path = "", FileRequestKind kind = FileRequestKind::OpenByPath,
-      std::optional<uint32_t> process_without_device = {}) {
+  std::optional<FileHelpers::Replied> open_file(const std::string& other_path = "",
+                                                FileRequestKind kind = FileRequestKind::OpenByPath,
+                                                uint32_t device = kOwnDevice) {
     FileRequest request{.kind = kind, .other_path = other_path};
-    request.mapping.pid = process_without_device.value_or(static_cast<uint32_t>(::getpid()));
+    request.mapping.pid = static_cast<uint32_t>(::getpid());
     request.mapping.path = file_;
-    request.mapping.device_major = process_without_device ? 0 : kOwnDevice;
+    request.mapping.device_major = device;
     return helpers_->ask_any(std::move(request));
   }
   // Is late.
@@ -146,8 +146,8 @@ TEST_CASE("The starting thread leaves closing to others") {
 
 TEST_CASE("All that the starting thread does not need any more is closed at once") {
   LateHelpers helpers;
-  for (uint32_t process = 1; process <= 50; ++process) {
-    const auto opened = helpers.open_file("", FileRequestKind::OpenByPath, process);
+  for (uint32_t device = 1; device <= 50; ++device) {
+    const auto opened = helpers.open_file("", FileRequestKind::OpenByPath, device);
     REQUIRE(opened);
     helpers.close(opened->place);
   }

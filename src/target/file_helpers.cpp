@@ -119,10 +119,11 @@ std::vector<FileHelpers::Place> FileHelpers::take_owed() {
     if (!owed.empty() && processes_->has_ended(helper)) owed.clear();
     for (int tries = 0; tries < kMostSubjectsTried && !owed.empty(); ++tries) {
       const uint64_t subject = owed.front().subject;
-      const auto of_subject = std::ranges::stable_partition(
-          owed, [&](const Place& place) { return place.subject != subject; });
+      const auto of_subject = std::stable_partition(
+          owed.begin(), owed.end(), [&](const Place& place) { return place.subject != subject; });
       if (!processes_->is_askable(helper, subject)) continue;
-      const size_t count = std::min<size_t>(of_subject.size(), kMostClosed);
+      const auto count =
+          std::min<size_t>(static_cast<size_t>(owed.end() - of_subject), kMostClosed);
       std::vector<Place> taken(owed.end() - static_cast<std::ptrdiff_t>(count), owed.end());
       owed.resize(owed.size() - count);
       return taken;

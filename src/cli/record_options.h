@@ -30,8 +30,8 @@ struct RecordOptions : ProfileOptions {
   std::string raw_log;  // hidden: a file; empty: none is kept
   std::string replay;   // hidden: a raw log to take the place of a target
   bool upload = false;
-  SendingOptions sending;                             // with `upload`
-  std::vector<const CLI::Option*> sending_options{};  // of the parser, that fill in `sending`
+  SendingOptions sending;                           // with `upload`
+  std::vector<const CLI::Option*> sending_options;  // of the parser, that fill in `sending`
 };
 
 void add_record_options(CLI::App& record, RecordOptions& options);

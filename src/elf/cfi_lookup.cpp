@@ -31,7 +31,7 @@ RowStatus FrameLookup::row_at(uint64_t pc, Row& row) {
   Fde fde;
   const RowStatus status = find(pc, last_cie_, fde);
   if (status != RowStatus::Found) {
-    row.is_provisional = row.is_provisional || lacks_index_;
+    row.is_provisional = row.is_provisional || may_have_index_later();
     return status;
   }
   return to_row_status(evaluate_row(section_, last_cie_.cie(), fde, pc, row), RowStatus::Found);
@@ -56,7 +56,7 @@ bool FrameLookup::make_index() {
   lacks_index_ = affordable <= too_few_entries_ || affordable < enough;
   if (lacks_index_) return false;
   auto index = std::make_shared<FdeIndex>();
-  const uint64_t read = index->build(section_, std::min(affordable, CfiLimits::kEntries));
+  const uint64_t read = index->build(section_, affordable);
   budget_->indexable_entries_left -= read;
   lacks_index_ = index->problem() == CfiStatus::Unsupported && read == affordable;
   if (lacks_index_) {

@@ -62,6 +62,9 @@ class FrameLookup {
   TableAnswer ask_table(uint64_t pc, LastCie& cie, Fde& fde) const;
   bool table_is_sorted();
   bool make_index();
+  bool may_have_index_later() const {
+    return lacks_index_ && too_few_entries_ < CfiBudget::kMostIndexable_entries;
+  }
   unwind::RowStatus find_by_index(uint64_t pc, LastCie& cie, Fde& fde) const;
   unwind::RowStatus read_covering(uint64_t offset, uint64_t pc, LastCie& cie, Fde& fde) const;
 

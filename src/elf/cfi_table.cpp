@@ -3,6 +3,7 @@
 #include "elf/cfi_lookup.h"
 #include "elf/frame_section.h"
 #include "elf/function_starts.h"
+#include "unwind/start_code.h"
 
 #include <optional>
 #include <utility>
@@ -13,10 +14,6 @@ using unwind::Row;
 using unwind::RowStatus;
 
 namespace {
-
-// _start has an FDE that ends the walk in most C libraries; elsewhere this many bytes are taken for
-// it. glibc's is 34 bytes long, musl's calls out after 22.
-constexpr uint64_t kStartCode_bytes = 64;
 
 std::optional<SearchTable> table_of(const CfiSections& sections) {
   return SearchTable::open(frame_section(sections, sections.eh_frame_hdr));
@@ -31,10 +28,13 @@ struct CfiTable::Impl {
         debug_frame(frame_section(*sections, sections->debug_frame, false), std::nullopt,
                     std::move(budget)) {}
 
-  // Where _start does have an FDE, what follows it is another function.
+  // _start has an FDE that ends the walk in most C libraries. Where it does, what follows it is
+  // another function.
   bool is_start_code(LinkAddress pc) {
     const LinkAddress entry = sections->entry;
-    if (entry.value == 0 || pc < entry || pc.value - entry.value >= kStartCode_bytes) return false;
+    if (entry.value == 0 || pc < entry || pc.value - entry.value >= unwind::kStartCode_bytes) {
+      return false;
+    }
     if (!entry_has_no_fde) {
       Row row;
       const bool has_none = eh_frame.row_at(entry.value, row) == RowStatus::NoCfi &&

@@ -53,8 +53,7 @@ std::string note_of_escaped(const target::ProcessTable& processes, const std::ve
   if (escaped.empty()) return "";
   return fmt::format(
       "{} went out of the recorder's sight: the kernel takes its events from a program that "
-      "becomes "
-      "setuid, or that its user may not read, when it is executed. What records it: {}",
+      "becomes setuid, or that its user may not read, when it is executed. What records it: {}",
       count_of_processes(escaped.size()), command_for(escaped));
 }
 

@@ -117,7 +117,6 @@ class Recording final : public sampling::EventSink {
                       const unwind::ModuleMap& modules);
   bool go_on_with(WaitingSample& sample, const unwind::WalkMemory& memory,
                   const unwind::ModuleMap& modules);
-  static KnownStack cut_stack(std::span<const profile::FrameKey> frames);
   void put_cut(const std::vector<WaitingSample>& samples);
   void put_held();
 

@@ -4,10 +4,6 @@
 
 namespace sentry_prof::recorder {
 
-Recording::KnownStack Recording::cut_stack(std::span<const profile::FrameKey> frames) {
-  return {unwind::WalkEnd::StackTruncated, CompletedBy::Nothing, frames};
-}
-
 // False if it is of no use: the stack is as it will stay, or no other could be told to be the same.
 bool Recording::defer(uint64_t time_ns, uint32_t pid, uint32_t chunk_thread,
                       const SampleWalk& walked, const unwind::ModuleMap& modules) {
@@ -43,10 +39,9 @@ void Recording::settle_waiting(uint32_t chunk_thread, const unwind::WalkMemory& 
   for (WaitingSample& sample : waiting_.take_thread(chunk_thread)) {
     const bool is_whole =
         sample.map_version == modules.version() && go_on_with(sample, memory, modules);
-    put_into_chunk(sample.time_ns, sample.chunk_thread,
-                   is_whole
-                       ? KnownStack{unwind::WalkEnd::Root, CompletedBy::NextWhole, sample.frames}
-                       : cut_stack(sample.frames));
+    const auto end = is_whole ? unwind::WalkEnd::Root : unwind::WalkEnd::StackTruncated;
+    const auto by = is_whole ? CompletedBy::NextWhole : CompletedBy::Nothing;
+    put_into_chunk(sample.time_ns, sample.chunk_thread, {end, by, sample.frames});
   }
 }
 
@@ -69,7 +64,8 @@ bool Recording::go_on_with(WaitingSample& sample, const unwind::WalkMemory& memo
 
 void Recording::put_cut(const std::vector<WaitingSample>& samples) {
   for (const WaitingSample& sample : samples) {
-    put_into_chunk(sample.time_ns, sample.chunk_thread, cut_stack(sample.frames));
+    put_into_chunk(sample.time_ns, sample.chunk_thread,
+                   {unwind::WalkEnd::StackTruncated, CompletedBy::Nothing, sample.frames});
   }
 }
 
@@ -78,16 +74,15 @@ void Recording::put_held() {
     const auto outside = walker_.left_stacks().believed_at(sample.place, sample.time_ns);
     const bool is_whole =
         !outside.empty() && sample.frames.size() + outside.size() <= unwind::kMaxFrames;
-    KnownStack stack{unwind::WalkEnd::OtherStack, CompletedBy::Nothing, {}};
     if (is_whole) {
-      stack = {unwind::WalkEnd::Root, CompletedBy::LeftStack, {}};
       const unwind::ModuleMap& modules = processes_.process(sample.place.pid).modules;
       for (const unwind::WalkedFrame& frame : outside) {
         sample.frames.push_back(key_of(frame, sample.place.pid, modules));
       }
     }
-    stack.frames = sample.frames;
-    put_into_chunk(sample.time_ns, sample.chunk_thread, stack);
+    const auto end = is_whole ? unwind::WalkEnd::Root : unwind::WalkEnd::OtherStack;
+    const auto by = is_whole ? CompletedBy::LeftStack : CompletedBy::Nothing;
+    put_into_chunk(sample.time_ns, sample.chunk_thread, {end, by, sample.frames});
   }
 }
 

@@ -165,12 +165,12 @@ void add_hottest(JsonWriter& json, const std::vector<HotFunction>& hottest) {
 std::string walk_line(const RunFigures& figures) {
   const uint64_t all = walks(figures);
   if (all == 0 || figures.samples_written == 0) return "";
-  // What a BPF program copies beside the record ends where it may.
+  // Of some a BPF program copies more.
   const std::string where = figures.setup.copies_outer_stacks
-                                ? "deeper than what was copied"
-                                : fmt::format("cut at {} bytes", figures.setup.stack_bytes);
+                                ? ""
+                                : fmt::format(" at {} bytes", figures.setup.stack_bytes);
   std::string text = fmt::format(
-      "  stacks    {:.1f} % complete, {:.1f} % {}, {:.1f} % ended early\n",
+      "  stacks    {:.1f} % complete, {:.1f} % cut{}, {:.1f} % ended early\n",
       percent(figures.samples_complete(), all), percent(figures.samples_truncated(), all), where,
       percent(figures.samples_failed(), all));
   if (const uint64_t live = figures.sample.samples_with_live_frames; live > 0) {

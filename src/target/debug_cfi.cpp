@@ -39,7 +39,7 @@ bool DebugCfi::load_next(const elf::Layout& layout, unwind::Row& row) {
     const Place place = next_;
     auto sections = load(place, layout);
     if (!sections && sections.error().code == ErrorCode::Gone) {
-      row.is_provisional = ++times_gone_ <= kMaxTimesGone;
+      if (++times_gone_ <= kMaxTimesGone) row.is_provisional = true;
       return false;
     }
     next_ = static_cast<Place>(static_cast<uint8_t>(place) + 1);

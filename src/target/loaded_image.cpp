@@ -2,7 +2,7 @@
 
 #include "elf/signal_return.h"
 #include "target/byte_order.h"
-#include "unwind/main_function.h"
+#include "unwind/start_code.h"
 
 #include <algorithm>
 
@@ -64,7 +64,7 @@ unwind::RowStatus LoadedImage::own_row_at(LinkAddress pc, unwind::Row& row) cons
     status = cfi_->row_at(pc, row);
     const bool is_new = cfi_error_.empty() && cfi_->has_unreadable_bytes();
     if (is_new) cfi_error_ = ".eh_frame cannot be read from the file any more";
-    pay_for_index();
+    pay_for_tables();
     if (status == unwind::RowStatus::Root && is_behind_start_code(pc, row.work)) {
       return unwind::RowStatus::NoCfi;
     }
@@ -115,7 +115,7 @@ uint64_t LoadedImage::tables_bytes() const {
 
 // The first look-ups may make indexes, of no more than is left. Rows point into the tables: those
 // are not given back for it.
-void LoadedImage::pay_for_index() const {
+void LoadedImage::pay_for_tables() const {
   const uint64_t owed_bytes = std::min(tables_bytes() - cfi_paid_bytes_, cfi_budget_->bytes_left);
   cfi_budget_->bytes_left -= owed_bytes;
   cfi_paid_bytes_ += owed_bytes;
@@ -126,7 +126,7 @@ void LoadedImage::load_cfi() const {
   cfi_was_tried_ = true;
   if (is_known_by_name_only()) return;
   load_tables();
-  if (tables_bytes() <= cfi_budget_->bytes_left) return pay_for_index();
+  if (tables_bytes() <= cfi_budget_->bytes_left) return pay_for_tables();
   cfi_.reset();
   go_functions_.reset();
   cfi_error_ = "its tables are larger than what is left of the memory for all images";

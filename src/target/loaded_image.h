@@ -85,7 +85,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   void load_tables() const;
   void load_go_functions() const;
   uint64_t tables_bytes() const;
-  void pay_for_index() const;
+  void pay_for_tables() const;
 
   unwind::ImageId id_;
   std::string path_;

@@ -1,7 +1,7 @@
 #include "unwind/function_search.h"
 
-#include "unwind/main_function.h"
 #include "unwind/rule_from_code.h"
+#include "unwind/start_code.h"
 
 #include <algorithm>
 #include <optional>

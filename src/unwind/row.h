@@ -70,9 +70,9 @@ class CfiSource {
   virtual ~CfiSource() = default;
   // `pc` is the address to look up (already minus one for a return address).
   // Fills `row` only if Found, but for `row.work`, to which every answer adds, and
-  // `row.is_provisional`. The first look-up
-  // may read and index the image's CFI, within limits of time and memory; later ones allocate
-  // nothing and take time in proportion to their work, which is limited as well.
+  // `row.is_provisional`. The first look-up may read and index the image's CFI, within limits of
+  // time and memory; later ones allocate nothing and take time in proportion to their work, which
+  // is limited as well.
   virtual RowStatus row_at(LinkAddress pc, Row& row) const = 0;
   // Whether all code that is called from there or calls it, on whatever stack, surely keeps frame
   // pointers, but for at most one function that is no part of the program (of a runtime). What

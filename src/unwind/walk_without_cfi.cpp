@@ -366,10 +366,11 @@ std::optional<Step> Walker::step_by_mark_of_first() {
   trail_.breaks();  // rests on more words than a step remembers
   const CallsAbove calls = addresses_.calls_between(stack_, cursor_.sp, UINT64_MAX);
   const bool may_have_others = stack_.goes_on();  // above the copy
-  if (calls.count == 0 && may_have_others) return ends_outside({stack_.end()});
-  const std::optional<RuntimeAddress> gap = stack_.first_gap();
-  if (calls.count == 0 && gap) return ends_outside(*gap);
-  if (calls.count == 0) return ends(WalkEnd::Root);
+  if (calls.count == 0) {
+    if (may_have_others) return ends_outside({stack_.end()});
+    const std::optional<RuntimeAddress> gap = stack_.first_gap();
+    return gap ? ends_outside(*gap) : ends(WalkEnd::Root);
+  }
   if (calls.count > 1 || calls.kind != CallKind::Indirect || may_have_others) return std::nullopt;
   const Step step =
       step_by_likely(calls.return_address, calls.slot + sizeof(uint64_t), FrameOrigin::Code);

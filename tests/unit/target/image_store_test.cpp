@@ -121,6 +121,18 @@ TEST_CASE("ImageStore knows a build id that the kernel cut to twenty bytes") {
   }
 }
 
+TEST_CASE("An ELF file without loadable segments is known by name: it says nothing of addresses") {
+  FakeOpener opener;
+  opener.files["/lib/a.o"] =
+      ElfBuilder({.type = ET_REL}).section({.name = ".text", .contents = build_id_of(1)}).build();
+  ImageStore images(opener);
+  const auto image = images.image(images.module_for(code_of("/lib/a.o", 0x1000'0000, 1)).image);
+  REQUIRE(image);
+  CHECK(image->is_known_by_name_only());
+  CHECK(image->identity().debug_id.is_nil());
+  CHECK(images.problems().size() == 1);
+}
+
 TEST_CASE("ImageStore knows an image from maps and from a record with build id as one") {
   FakeOpener opener;
   opener.files["/lib/a.so"] = make_library(build_id_of(3));

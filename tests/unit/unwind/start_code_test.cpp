@@ -1,5 +1,5 @@
 // The start code of glibc's programs, as linkers leave it.
-#include "unwind/main_function.h"
+#include "unwind/start_code.h"
 
 #include "support/catch2.h"
 #include "support/fake_cfi.h"

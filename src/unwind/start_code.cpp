@@ -1,4 +1,4 @@
-#include "unwind/main_function.h"
+#include "unwind/start_code.h"
 
 #include "base/byte_reader.h"
 #include "unwind/call_site.h"
@@ -66,9 +66,8 @@ std::optional<LinkAddress> main_function(const CodeSource& code, uint32_t& work)
 }
 
 bool start_code_ends_before(const CodeSource& code, LinkAddress pc, uint32_t& work) {
-  constexpr uint64_t kFarthest_bytes = 64;  // behind it nothing is taken for start code
   LinkAddress at = code.entry_point();
-  if (at.value == 0 || pc.value - at.value >= kFarthest_bytes) return false;
+  if (at.value == 0 || pc.value - at.value >= kStartCode_bytes) return false;
   CodeWindow window(code, work);
   LinkAddress farthest = at;  // that was jumped to
   while (at < pc) {

@@ -11,6 +11,7 @@ Source: linux/fuse.h (protocol 7.31), fuse(4).
 import ctypes
 import errno
 import os
+import select
 import signal
 import stat
 import struct
@@ -76,7 +77,7 @@ class Files:
 class Server:
     def __init__(self, folder, mount_point):
         self.files = Files(folder)
-        self.device = os.open("/dev/fuse", os.O_RDWR)
+        self.device = os.open("/dev/fuse", os.O_RDWR | os.O_NONBLOCK)
         self.mount_point = os.fsencode(mount_point)
         self.libc = ctypes.CDLL(None, use_errno=True)
         options = f"fd={self.device},rootmode={stat.S_IFDIR:o},user_id=0,group_id=0,allow_other"
@@ -84,6 +85,9 @@ class Server:
             sys.exit(f"mount: {os.strerror(ctypes.get_errno())}")
         self.hangs = False
         self.waiting = []
+        # A signal that comes just before read() would not be seen until the next request: they wake poll() through a pipe.
+        self.signals, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wakeup)
         signal.signal(signal.SIGUSR1, lambda *_: self.hang())
         signal.signal(signal.SIGUSR2, lambda *_: self.go_on())
         signal.signal(signal.SIGTERM, lambda *_: self.end())
@@ -102,8 +106,19 @@ class Server:
         os._exit(0)
 
     def run(self):
+        ready = select.poll()
+        ready.register(self.device, select.POLLIN)
+        ready.register(self.signals, select.POLLIN)
         while True:
-            request = os.read(self.device, MOST_BYTES + 4096)
+            readable = [fd for fd, _ in ready.poll()]
+            if self.signals in readable:
+                os.read(self.signals, 4096)
+            if self.device not in readable:
+                continue
+            try:
+                request = os.read(self.device, MOST_BYTES + 4096)
+            except BlockingIOError:
+                continue  # who asked has been killed
             if self.hangs:
                 self.waiting.append(request)
             else:

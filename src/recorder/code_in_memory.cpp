@@ -104,7 +104,7 @@ void CodeInMemory::read_around(const PageId& wanted) const {
     const PageId id{pid_, first + i * kPage_bytes};
     if (is_code(id.begin) && id != wanted && !is_fresh(known(id))) add(id);
   }
-  read_({pid_, time_ns_}, std::span(ranges).first(count));
+  read_({pid_, time_ns_, MemoryKind::Code}, std::span(ranges).first(count));
   for (size_t i = 0; i < count; ++i) {
     pages[i]->size_bytes = ranges[i].got_bytes;
     const bool is_wanted = i == 0;

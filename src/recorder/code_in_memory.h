@@ -28,7 +28,7 @@ class CodeInMemory final : public unwind::CodeSource {
   // had not changed; up to the longest where no more may be read.
   static constexpr uint64_t kShortestUse_ns = kNsPerSecond / 50;
   static constexpr uint64_t kLongestUse_ns = kNsPerSecond;
-  // What could not be read may have been asked for too late, or of a reader without patience.
+  // What could not be read may have been asked of a reader without patience.
   static constexpr uint64_t kRetry_ns = kNsPerSecond / 10;
   // A program that has ended had what was read last; of one that goes on that is believed for some
   // seconds, if its memory cannot be read any more.

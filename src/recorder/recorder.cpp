@@ -29,9 +29,6 @@ namespace {
 // Only what is older than this is sure to have been handed on: what the sampler holds back, and
 // four times as much again where a hypervisor stops the CPU that is writing a record.
 constexpr uint64_t kSettled_ns = 5 * sampling::kPublishSlack_ns;
-// A sample is handed on within kPollInterval_ns and what the merge holds back. Much later the stack
-// that it saw is gone, and each attempt a waste.
-constexpr uint64_t kLatestLiveRead_ns = 500'000'000;
 constexpr int kReapInterval_ms = 1000;
 constexpr uint64_t kUsualAttach_ns = 100'000'000;  // to 5,000 threads: 170 ms
 
@@ -218,8 +215,9 @@ RecordingOptions Recorder::recording_options(uint32_t main_pid,
   }
   options.read_memory = [&memory, raw_log = options_.raw_log](const MemoryRequest& request,
                                                               std::span<os::MemoryRange> ranges) {
-    const bool is_late = os::monotonic_ns() - request.sample_time_ns > kLatestLiveRead_ns;
-    if (!is_late) memory.read(static_cast<pid_t>(request.pid), ranges);
+    if (!is_too_late(request, os::monotonic_ns())) {
+      memory.read(static_cast<pid_t>(request.pid), ranges);
+    }
     const uint64_t now_ns = os::monotonic_ns();
     if (raw_log != nullptr) raw_log->on_memory(now_ns, ranges);
     return now_ns;

@@ -141,7 +141,7 @@ const unwind::Module* SampleWalker::find_copied_code(const target::Process& proc
     const RuntimeAddress pc{frame.lookup_pc()};
     const unwind::Module* const code = process.possible_code.find(pc);
     if (code == nullptr || code->image == unwind::kNoImage) continue;
-    if (copied_code_.is_copy({process.pid, time_ns}, *code, pc)) return code;
+    if (copied_code_.is_copy({process.pid, time_ns, MemoryKind::Code}, *code, pc)) return code;
   }
   return nullptr;
 }

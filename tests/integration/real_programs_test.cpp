@@ -170,7 +170,7 @@ TEST_CASE("java: compiled code, which keeps no frame pointers, and the interpret
   static int down(int n) { return n == 0 ? leaf(3000) : down(n - 1) + leaf(n); }
   public static void main(String[] arguments) {
     int sum = 0;
-    for (long end = System.nanoTime() + 2_000_000_000L; System.nanoTime() < end;) sum += down(30);
+    for (long end = System.nanoTime() + 3_000_000_000L; System.nanoTime() < end;) sum += down(30);
     System.out.println(sum);
   }
 })");
@@ -179,7 +179,11 @@ TEST_CASE("java: compiled code, which keeps no frame pointers, and the interpret
   const std::string compilers = GENERATE("-XX:+TieredCompilation", "-XX:TieredStopAtLevel=1");
   const Recording recording = record_well(
       directory, {.command = {"java", "-XX:-Inline", compilers, "-cp", directory.path(), "Deep"}});
-  CHECK(recording.summary().share_complete() >= 0.97);
+  // While the virtual machine starts, its first thread has a frame larger than the kernel's copy,
+  // of which a recorder that lags behind on a busy machine finds nothing any more.
+  CHECK(recording.summary().number("samples_complete") >=
+        0.97 * (recording.summary().number("samples") -
+                recording.summary().number("walk_ends/stack_truncated")));
   CHECK(recording.summary().number("frames_by_origin/code") >
         10 * recording.summary().number("samples"));
   // None of them is skipped.

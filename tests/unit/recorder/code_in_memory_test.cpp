@@ -21,6 +21,7 @@ struct Memory {
   CodeInMemory code{[this](const MemoryRequest& request, std::span<os::MemoryRange> ranges) {
     ++reads;
     last_pid = request.pid;
+    REQUIRE(request.kind == MemoryKind::Code);
     REQUIRE(ranges.size() <= CodeInMemory::kPagesOfRead);
     for (os::MemoryRange& range : ranges) {
       const auto page = pages.find(range.address);
@@ -54,6 +55,15 @@ struct Memory {
 using Values = std::vector<int>;
 
 }  // namespace
+
+TEST_CASE("memory is read for a sample that waited long if it is code, and not if it is a stack") {
+  const MemoryRequest stack{kProcess, kNsPerSecond};
+  CHECK_FALSE(is_too_late(stack, kNsPerSecond - 1));
+  CHECK_FALSE(is_too_late(stack, kNsPerSecond + kLatestStackRead_ns));
+  CHECK(is_too_late(stack, kNsPerSecond + kLatestStackRead_ns + 1));
+  const MemoryRequest code{kProcess, kNsPerSecond, MemoryKind::Code};
+  CHECK_FALSE(is_too_late(code, 100 * kNsPerSecond));
+}
 
 TEST_CASE(
     "a page of code is used twice as long each time that it has not changed, up to a second") {

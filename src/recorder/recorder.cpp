@@ -254,7 +254,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   do {
     signals_.while_finishing();
   } while (!run.finisher->is_finished_within(kPollInterval_ns));
-  signals_.while_finishing();
+  signals_.let_repeats_pass();
   result.figures.sampler = sampler_.stats();
   result.figures.setup = sampler_.setup();
   result.figures.requested_hz = options_.frequency_hz;

@@ -1,7 +1,9 @@
 #include "recorder/signal_policy.h"
 
+#include "base/time_units.h"
 #include "os/clock.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -10,7 +12,7 @@ namespace sentry_prof::recorder {
 namespace {
 // timeout(1) and some supervisors signal a process and then its group, microseconds apart: that is
 // one request, not an impatient second one.
-constexpr uint64_t kRepeat_ns = 100'000'000;
+constexpr uint64_t kRepeat_ns = kNsPerSecond / 10;
 
 // Sent by this process, to a group it belongs to.
 bool is_own(const os::SignalSet::Taken& signal) {
@@ -104,6 +106,17 @@ void SignalPolicy::while_finishing() {
     if (has_passed_on_ && child_->has_ended()) os::die_by_signal(signal->number);
     has_passed_on_ = true;
     pass_on(*signal);
+  }
+}
+
+void SignalPolicy::let_repeats_pass() {
+  for (;;) {
+    while_finishing();
+    const uint64_t now_ns = os::monotonic_ns();
+    if (last_signal_ == 0 || now_ns - last_time_ns_ >= kRepeat_ns) return;
+    pollfd entry{signals_->fd(), POLLIN, 0};
+    const timespec left{0, static_cast<long>(kRepeat_ns - (now_ns - last_time_ns_))};
+    ::ppoll(&entry, 1, &left, nullptr);
   }
 }
 

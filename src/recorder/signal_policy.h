@@ -36,6 +36,9 @@ class SignalPolicy {
   // The same when the recording is over, and written: the first one that comes now ends us by it
   // afterwards, a further one at once: then this does not return.
   void while_finishing();
+  // The same, until no repeat of the last signal is to be expected any more (0.1 s behind it): who
+  // lets signals kill this process afterwards is not killed by one of those.
+  void let_repeats_pass();
   // The signal that ended the recording; 0 if none did.
   int ending_signal() const { return ending_signal_; }
   // Whether a ^C has come by the terminal, which the launched command got, too. A shell's loop goes

@@ -83,6 +83,7 @@ class ReportText {
   void explain(const sentry::Rule& rule, const Problem& problem);
   void write_verdict();
   void write_reason();
+  bool names_elf() const;
   void write_summary();
   std::string counts() const;
 
@@ -155,6 +156,13 @@ void ReportText::write_verdict() {
   write_reason();
 }
 
+// Which the server knows under another name: `upload` changes it.
+bool ReportText::names_elf() const {
+  return std::ranges::any_of(file_.report.problems, [](const Problem& problem) {
+    return problem.rule == "image-type-elf" && problem.severity == Severity::Note;
+  });
+}
+
 void ReportText::write_reason() {
   const ValidationReport& report = file_.report;
   if (!options_.against_relay) {
@@ -167,8 +175,10 @@ void ReportText::write_reason() {
     return;
   }
   if (report.relay.valid) {
-    line(report.valid ? "  Sentry accepts it."
-                      : "  Sentry's server accepts it today, but its documents forbid it.");
+    line(!report.valid ? "  Sentry's server accepts it today, but its documents forbid it."
+         : names_elf()
+             ? "  Sentry accepts it from sentry-prof upload, which writes \"symbolic\" for \"elf\"."
+             : "  Sentry accepts it.");
     return;
   }
   const std::string reason = report.relay.http_status != 0

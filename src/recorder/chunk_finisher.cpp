@@ -37,13 +37,21 @@ std::vector<uint64_t> samples_by_leaf(const Profile& profile) {
   return samples_of_frame;
 }
 
+// Code of no file that nobody named has no functions that could be told apart: by addresses, one of
+// a compiler's (JIT) would take all lines.
+std::string_view leaf_name(const Frame& frame) {
+  const bool is_nameless = frame.image == Frame::kNoImage && !frame.is_compiled;
+  return is_nameless ? std::string_view("[anon]") : frame.function;
+}
+
 // Valid as long as the profile's names are.
 std::unordered_map<LeafFunction, uint64_t, LeafHash> leaves_of(const Profile& profile) {
   const std::vector<uint64_t> samples_of_frame = samples_by_leaf(profile);
   std::unordered_map<LeafFunction, uint64_t, LeafHash> leaves;
   for (size_t i = 0; i < samples_of_frame.size(); ++i) {
     if (samples_of_frame[i] == 0) continue;
-    leaves[{profile.frames[i].function, profile.frames[i].image}] += samples_of_frame[i];
+    const Frame& frame = profile.frames[i];
+    leaves[{leaf_name(frame), frame.image}] += samples_of_frame[i];
   }
   return leaves;
 }

@@ -25,9 +25,11 @@ constexpr double kShort_ns = 20e6;
 constexpr double kFewPeriods = 3;
 // Regular expressions and foreign calls are compiled in many programs, and nobody names them.
 constexpr double kWorthTelling = 0.05;
-// Of the command's CPU time: the kernel's two accounts differ by less.
+// Share of the command's CPU time that may be missing from our records before we warn: wait4(2) and
+// the switch records differ by less.
 constexpr double kUnseenShare = 0.2;
-// Of the stacks: what the best targets lack, deep ones included, is less.
+// Share of stacks that may be incomplete before we warn: even programs with many deep stacks have
+// fewer.
 constexpr double kManyStacks = 0.1;
 
 double samples_taken(const RunFigures& figures) {
@@ -112,6 +114,17 @@ std::string cpu_time_unseen(const RunFigures& figures) {
       used_ns / 1e9, seen_ns / 1e9, ::geteuid() == 0 ? "A" : "Record as root, or a");
 }
 
+// Of a command the kernel's accounting tells (cpu_time_unseen()).
+std::string used_too_little(const RunFigures& figures) {
+  const bool may_be_setuid = figures.command_cpu_ns == 0;
+  return fmt::format(
+      "nothing was written: the target used {:.1f} ms of CPU time in {:.1f} s, and there is a "
+      "sample every {:.4g} ms of it. It waits, or other processes do its work{}",
+      static_cast<double>(figures.target_cpu_ns()) / 1e6, figures.duration_s,
+      1e3 / figures.requested_hz,
+      may_be_setuid ? ", or it became setuid, which takes it from every profiler" : "");
+}
+
 std::string nothing_written(const RunFigures& figures) {
   if (figures.is_converted && figures.sampler.sample_records == 0) {
     return figures.nothing_to_convert;
@@ -134,10 +147,7 @@ std::string nothing_written(const RunFigures& figures) {
         "one every {:.4g} ms of CPU time. Record a longer run, or raise --frequency",
         figures.duration_s * 1e3, period_s * 1e3);
   }
-  if (samples_expected(figures) < 1) {
-    return "nothing was written: the target used too little CPU time to be sampled, or became "
-           "setuid, which takes it from every profiler";
-  }
+  if (samples_expected(figures) < 1) return used_too_little(figures);
   if (figures.setup.kernel_excluded) {
     return "nothing was written: the target was never in its own code when a sample was due";
   }

@@ -75,7 +75,7 @@ TEST_CASE("A valid chunk: exit status 0, and what it holds", "[validate]") {
   INFO(result.standard_output);
   CHECK(result.status() == 0);
   CHECK(contains(result.standard_output, kGolden + ": valid V2 chunk"));
-  CHECK(contains(result.standard_output, "Sentry accepts it."));
+  CHECK(contains(result.standard_output, "Sentry accepts it from sentry-prof upload"));
   for (const char* head : {"  samples ", "  frames ", "  images ", "  dropped "}) {
     CHECK(contains(result.standard_output, head));
   }

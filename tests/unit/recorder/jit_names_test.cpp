@@ -44,6 +44,10 @@ TEST_CASE("Frames without a JIT map are counted and keep their address") {
   CHECK(functions_of(run.sink.profiles.at(0)) == Names{"[anon]+0x8", "[anon]+0x100"});
   CHECK(figures.jit.frames == 2);
   CHECK(figures.jit.frames_named == 0);
+  // Of the hottest functions they are one.
+  REQUIRE(figures.hottest.size() == 1);
+  CHECK(figures.hottest[0].function == "[anon]");
+  CHECK(figures.hottest[0].samples == 2);
 }
 
 TEST_CASE("A JIT map that begins after the first sample is found when the chunk ends") {

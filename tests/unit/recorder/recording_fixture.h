@@ -249,6 +249,7 @@ struct RecordingFixture {
     figures.chunks_written = finished.chunks_written;
     figures.chunks_not_written = finished.chunks_not_written;
     figures.write_errors = finished.write_errors;
+    figures.hottest = finished.hottest;
     figures.sample.loss(Loss::ChunkTooSmall) = finished.samples_too_small;
     figures.sample.loss(Loss::ChunkNotWritten) = finished.samples_not_written;
     return figures;

@@ -2,12 +2,13 @@
 // read outside the sections or run on; and a row that is found keeps the promises of row.h.
 #include "base/byte_reader.h"
 #include "elf/cfi_table.h"
+#include "fuzz/require.h"
 #include "unwind/row.h"
 
-#include <cstdlib>
 #include <vector>
 
 using namespace sentry_prof;
+using fuzz::require;
 using namespace sentry_prof::elf;
 
 namespace {
@@ -16,10 +17,6 @@ constexpr LinkAddress kHeaderAddress{0x1000};
 constexpr LinkAddress kEhFrameAddress{0x2000};
 constexpr LinkAddress kUntouched{0xdead};
 constexpr size_t kMaxAddresses = 64;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 CfiSection section(LinkAddress address, Bytes bytes) {
   return {address, {bytes.begin(), bytes.end()}};

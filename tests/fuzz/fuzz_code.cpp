@@ -2,15 +2,16 @@
 // may crash, read outside the code or run on; and a rule that is found keeps the promises of
 // rule_from_code.h.
 #include "base/byte_reader.h"
+#include "fuzz/require.h"
 #include "unwind/prologue.h"
 #include "unwind/rule_from_code.h"
 #include "unwind/x86_instruction.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 using namespace sentry_prof;
+using fuzz::require;
 using namespace sentry_prof::unwind;
 
 namespace {
@@ -18,10 +19,6 @@ namespace {
 constexpr size_t kMaxStarts = 16;
 // An instruction may need a piece of the code to be read anew, in up to 17 tries at its end.
 constexpr uint32_t kMaxWork = kMaxInstructionsOfFile * (4 + 17 * 64);
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 class FuzzedCode final : public CodeSource {
  public:

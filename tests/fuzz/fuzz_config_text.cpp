@@ -1,10 +1,10 @@
 // Config files: what is read of one has names and values that can be shown and passed on, each name
 // once in its section, and says the same when it is written out quoted. A refusal says where.
 #include "cli/config_text.h"
+#include "fuzz/require.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,15 +12,12 @@
 #include <vector>
 
 using namespace sentry_prof;
+using fuzz::require;
 using namespace sentry_prof::cli;
 
 namespace {
 
 const std::string kFile = "f";
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 bool has_control_character(std::string_view text) {
   for (const char c : text) {

@@ -1,21 +1,17 @@
 // One record of any bytes: decoding it must stay inside them and agree with itself about the time.
+#include "fuzz/require.h"
 #include "sampling/record_decoder.h"
-
-#include <cstdlib>
 
 #include <linux/perf_event.h>
 
 using namespace sentry_prof;
+using fuzz::require;
 using namespace sentry_prof::sampling;
 
 namespace {
 
 constexpr uint64_t kSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                                  PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 bool is_inside(Bytes part, Bytes whole) {
   return part.empty() ||

@@ -1,19 +1,16 @@
 // DSNs: whatever is accepted must be safe in a URL and in a header, and hide its key.
+#include "fuzz/require.h"
 #include "sentry/dsn.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+using sentry_prof::fuzz::require;
 using sentry_prof::sentry::Dsn;
 
 namespace {
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 bool is_one_word(std::string_view text) {
   for (const char c : text) {

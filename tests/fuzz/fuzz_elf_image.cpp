@@ -7,20 +7,17 @@
 #include "elf/layout.h"
 #include "elf/packed_section.h"
 #include "elf/signal_return.h"
+#include "fuzz/require.h"
 #include "support/piecewise_source.h"
 #include "symbols/symbol_names.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 using namespace sentry_prof;
+using fuzz::require;
 
 namespace {
-
-void require(bool promise_kept) {
-  if (!promise_kept) std::abort();
-}
 
 void require_within(const std::optional<elf::Section>& section, uint64_t file_size_bytes) {
   if (!section) return;

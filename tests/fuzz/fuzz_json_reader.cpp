@@ -2,10 +2,10 @@
 // except for the differences that are named here, and every string, number and key says the same to
 // both.
 #include "base/json_reader.h"
+#include "fuzz/require.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,12 +13,9 @@
 #include <simdjson.h>
 
 using namespace sentry_prof;
+using fuzz::require;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 // Each value is read a second time with the calls that expect something: they must say the same.
 void check_string(JsonReader& reader, std::string_view expected) {

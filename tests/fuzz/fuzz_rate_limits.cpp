@@ -1,4 +1,5 @@
 // A server's headers: status, then X-Sentry-Rate-Limits, Retry-After and Date, a line each.
+#include "fuzz/require.h"
 #include "upload/http_date.h"
 #include "upload/outcome.h"
 #include "upload/rate_limits.h"
@@ -6,20 +7,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 using namespace sentry_prof::upload;
+using sentry_prof::fuzz::require;
 
 namespace {
 
 constexpr uint64_t kNow_ns = 1'000'000'000'000;
 constexpr uint64_t kLongest_ns = RateLimits::kLongest_s * 1'000'000'000;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 std::string_view take_line(std::string_view& rest) {
   const size_t end = rest.find('\n');

@@ -1,22 +1,17 @@
 // Any bytes: mending them never crashes, is the same twice
 // as once, and makes nothing worse in the judge's eyes.
+#include "fuzz/require.h"
 #include "sentry_prof/repair.h"
 #include "sentry_prof/validate.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 using namespace sentry_prof;
+using fuzz::require;
 
-namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

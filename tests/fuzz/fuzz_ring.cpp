@@ -1,8 +1,8 @@
 // Two rings of any bytes with any heads and tails: the merge must end, give back all of both
 // ranges, and never let the time decrease.
+#include "fuzz/require.h"
 #include "sampling/ring_merge.h"
 
-#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 
 using namespace sentry_prof;
+using fuzz::require;
 using namespace sentry_prof::sampling;
 
 namespace {
@@ -17,10 +18,6 @@ namespace {
 constexpr size_t kRing_bytes = 4096;
 constexpr uint64_t kSampleType = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
                                  PERF_SAMPLE_CPU | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-
-void require(bool condition) {
-  if (!condition) std::abort();
-}
 
 class CheckingSink final : public RecordSink {
  public:

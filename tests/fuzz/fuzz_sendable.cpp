@@ -3,6 +3,7 @@
 // transaction that is JSON again. An input is a profile or an envelope; behind its first NUL a
 // transaction.
 #include "base/json_reader.h"
+#include "fuzz/require.h"
 #include "sentry/envelope_images.h"
 #include "sentry/envelope_reader.h"
 #include "sentry/envelope_writer.h"
@@ -13,19 +14,15 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
 
 using namespace sentry_prof;
+using fuzz::require;
 using namespace sentry_prof::sentry;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 bool is_json_object(std::string_view text) {
   JsonReader json(text);

@@ -1,22 +1,19 @@
 // Names of files in a spool: whoever may write to the folder may name them. What is taken for ours
 // is the one spelling of what it says, and a name made of any numbers is read back.
+#include "fuzz/require.h"
 #include "upload/spool_name.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <string_view>
 
 using namespace sentry_prof::upload;
+using sentry_prof::fuzz::require;
 
 namespace {
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 SpoolName name_of(const uint8_t* bytes, size_t size) {
   uint64_t numbers[4] = {};

@@ -1,25 +1,22 @@
 // Any bytes: they are judged without a crash, the same each time, and what is told of them holds
 // together: each problem has its rule, a place in the text and a line and column that say the same.
+#include "fuzz/require.h"
 #include "sentry/rules.h"
 #include "sentry_prof/validate.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <string_view>
 
 using namespace sentry_prof;
+using fuzz::require;
 
 namespace {
 
 constexpr size_t kListedPerRule = 100;
 constexpr size_t kLongestText_bytes = 4096;  // of a pointer or message, whatever the keys are
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 // Lines and columns of ascending offsets, each byte looked at once.
 class Places {

@@ -1,13 +1,14 @@
 // Walks over rows, expressions, registers and stacks that the fuzzer makes up. Nothing may crash,
 // read outside the stack or run on; and what comes out keeps the promises of walk.h.
 #include "base/byte_reader.h"
+#include "fuzz/require.h"
 #include "unwind/walk.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
 
 using namespace sentry_prof;
+using fuzz::require;
 using namespace sentry_prof::unwind;
 
 namespace {
@@ -100,10 +101,6 @@ uint64_t word(ByteReader& input) {
   if (choice < 100) return kStackBegin + uint64_t{input.u8()} * 8;
   if (choice < 200) return kTextBegin + input.u16();
   return input.u64();
-}
-
-void require(bool holds) {
-  if (!holds) std::abort();
 }
 
 void check(const Walk& walk, const ModuleMap& modules) {

@@ -1,20 +1,17 @@
 // A BPF ring buffer of any bytes at any positions: the look must end, every piece lie in the ring,
 // and no more be given back than was written.
+#include "fuzz/require.h"
 #include "sampling/outer_stack_ring.h"
 
-#include <cstdlib>
 #include <vector>
 
 using namespace sentry_prof;
 using namespace sentry_prof::sampling;
+using fuzz::require;
 
 namespace {
 
 constexpr size_t kFuzzedRing_bytes = 64 * 1024;
-
-void require_of_ring(bool condition) {
-  if (!condition) std::abort();
-}
 
 }  // namespace
 
@@ -35,14 +32,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ring.look(consumer, producer);
   size_t total_bytes = 0;
   for (const StackPiece& piece : ring.pieces_of({tid, stack_pointer, pc, time_ns})) {
-    require_of_ring(piece.bytes.data() >= memory.data() &&
-                    piece.bytes.data() + piece.bytes.size() <= memory.data() + memory.size());
+    require(piece.bytes.data() >= memory.data() &&
+            piece.bytes.data() + piece.bytes.size() <= memory.data() + memory.size());
     total_bytes += piece.bytes.size();
   }
-  require_of_ring(total_bytes <= memory.size());
+  require(total_bytes <= memory.size());
   for (const uint64_t time : {uint64_t{0}, time_ns, UINT64_MAX}) {
     const uint64_t consumed = ring.forget_before(time);
-    require_of_ring(consumed - consumer <= producer - consumer);
+    require(consumed - consumer <= producer - consumer);
   }
   return 0;
 }

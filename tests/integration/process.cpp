@@ -91,18 +91,6 @@ int CommandResult::status() const {
   return WIFSIGNALED(wait_status) ? -WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-void sleep_for(double seconds) {
-  timespec rest{static_cast<time_t>(seconds), 0};
-  rest.tv_nsec = static_cast<long>((seconds - static_cast<double>(rest.tv_sec)) * 1e9);
-  ::nanosleep(&rest, nullptr);
-}
-
-double now_s() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
 BackgroundProcess::BackgroundProcess(const Command& command)
     : output_fd_(make_memory_file("stdout")), error_fd_(make_memory_file("stderr")) {
   std::vector<std::string> arguments = command.arguments;

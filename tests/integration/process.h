@@ -1,6 +1,8 @@
 // Running programs from a test: to their end, or in the background.
 #pragma once
 
+#include "support/wait_until.h"
+
 #include <map>
 #include <string>
 #include <string_view>
@@ -62,21 +64,8 @@ class BackgroundProcess {
   int error_fd_ = -1;
 };
 
-// Waits until `condition` holds; false if that takes too long.
-template <typename Condition>
-bool wait_until(Condition condition, double time_out_s = 30);
-
-void sleep_for(double seconds);
-double now_s();
-
-template <typename Condition>
-bool wait_until(Condition condition, double time_out_s) {
-  const double end = now_s() + time_out_s;
-  while (!condition()) {
-    if (now_s() > end) return false;
-    sleep_for(0.005);
-  }
-  return true;
-}
+using test::now_s;
+using test::sleep_for;
+using test::wait_until;
 
 }  // namespace sentry_prof::testing

@@ -1,6 +1,7 @@
 #include "os/helper_processes.h"
 
 #include "support/catch2.h"
+#include "support/wait_until.h"
 #include "unit/os/scratch.h"
 
 #include <array>
@@ -76,7 +77,7 @@ class Helpers {
   void open_door() const { ::close(::open(door_.c_str(), O_WRONLY)); }
   // Until a helper waits there.
   void wait_for_who_stands_at_door() const {
-    while (!std::filesystem::exists(door_ + ".stood_at")) ::usleep(1000);
+    REQUIRE(test::wait_until([&] { return std::filesystem::exists(door_ + ".stood_at"); }));
   }
   void end() { helpers_->end(); }
 

@@ -3,6 +3,7 @@
 #include "integration/temporary_directory.h"
 #include "os/clock.h"
 #include "support/catch2.h"
+#include "support/wait_until.h"
 #include "unit/upload/failing_disk.h"
 #include "upload/clock_waiter.h"
 
@@ -19,6 +20,7 @@
 
 using namespace sentry_prof::upload;
 using sentry_prof::sentry::Dsn;
+using sentry_prof::test::wait_until;
 using sentry_prof::testing::TemporaryDirectory;
 
 namespace {
@@ -144,7 +146,7 @@ TEST_CASE("What goes on failing is told once, although others are accepted") {
   for (const char* body : {"a", "b"}) {
     queue->put(envelope(body));
     const size_t requests = bench.client.bodies().size() + 5;
-    while (bench.client.bodies().size() < requests) usleep(1000);
+    REQUIRE(wait_until([&] { return bench.client.bodies().size() >= requests; }));
   }
   CHECK(queue->finish(kLong_ns).accepted == 2);
   CHECK(told == 1);
@@ -232,7 +234,7 @@ TEST_CASE("Running out of memory in an upload ends neither the recording nor the
   options.pause_ns = 1;
   const auto queue = bench.start(options);
   queue->put(envelope("a"));
-  while (bench.client.bodies().size() < 2) usleep(1000);
+  REQUIRE(wait_until([&] { return bench.client.bodies().size() >= 2; }));
   const QueueFigures figures = queue->finish(kLong_ns);
   CHECK(figures.accepted == 1);
   CHECK_FALSE(figures.error);  // all was sent in the end
@@ -260,7 +262,7 @@ TEST_CASE("A limit that came with an answer of success holds at the end, too") {
   bench.client.rate_limits = "100::organization";
   auto queue = bench.start();
   queue->put(envelope("a"));
-  while (bench.client.bodies().empty()) usleep(1000);
+  REQUIRE(wait_until([&] { return !bench.client.bodies().empty(); }));
   queue->put(envelope("b"));
   CHECK(queue->end_within(kLong_ns, 5'000'000'000) == QueueEnd::Limited);
   const QueueFigures figures = queue->finish(0);
@@ -282,7 +284,7 @@ TEST_CASE("What a spool took back is sent once, from memory, and told") {
   bench.client.status = 503;
   const auto queue = bench.start();
   queue->put(envelope("kept"));
-  while (bench.client.bodies().empty()) usleep(1000);
+  REQUIRE(wait_until([&] { return !bench.client.bodies().empty(); }));
   {
     const sentry_prof::test::FailingDisk disk(sentry_prof::test::DiskCall::SyncDirectory);
     queue->put(envelope("taken back"));
@@ -308,11 +310,11 @@ std::vector<uint64_t> pauses_with(int status, uint64_t pause_ns, size_t count,
   const auto queue = bench.start(options);
   if (has_accepted_others) {
     queue->put(envelope("other"));
-    while (bench.client.bodies().empty()) usleep(1000);
+    REQUIRE(wait_until([&] { return !bench.client.bodies().empty(); }));
   }
   bench.client.status = status;
   queue->put(envelope("a"));
-  while (bench.client.gaps_ns().size() < count) usleep(1000);
+  REQUIRE(wait_until([&] { return bench.client.gaps_ns().size() >= count; }));
   std::vector<uint64_t> pauses_ns = bench.client.gaps_ns();
   pauses_ns.resize(count);
   CHECK(queue->finish(kLong_ns).unsent.size() == 1);

@@ -3,6 +3,8 @@
 
 #include "cli/judged_file.h"
 
+#include <string>
+
 namespace sentry_prof::cli {
 
 // All about one file that was judged: each problem with its place, the verdict, and of a valid file

@@ -3,6 +3,8 @@
 
 #include "cli/judged_file.h"
 
+#include <string>
+
 namespace sentry_prof::cli {
 
 // One object, on one line with its newline. A book that was not asked has "valid": null.

@@ -3,6 +3,8 @@
 
 #include "compress/expander.h"
 
+#include <memory>
+
 namespace sentry_prof::compress {
 
 // Expanded bytes are handed on in pieces of this size: large enough to be cheap, small enough for

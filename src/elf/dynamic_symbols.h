@@ -5,6 +5,8 @@
 #include "base/byte_source.h"
 #include "elf/layout.h"
 
+#include <optional>
+
 namespace sentry_prof::elf {
 
 // `dynamic` is PT_DYNAMIC's contents; the layout's segments are known. The number of symbols comes

@@ -6,6 +6,7 @@
 #include "sentry_prof/profile.h"
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 

@@ -5,6 +5,8 @@
 #include "sentry/problem_list.h"
 #include "sentry/profile_facts.h"
 
+#include <string_view>
+
 namespace sentry_prof::sentry {
 
 // Judges a payload as the whole text of a profile would be, as the kind that its item's type

@@ -4,6 +4,8 @@
 #include "sentry/problem_list.h"
 #include "sentry/profile_facts.h"
 
+#include <string_view>
+
 namespace sentry_prof::sentry {
 
 // `text` is the one that `facts` were gathered from. Adds to `summary`: threads,

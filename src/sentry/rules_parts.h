@@ -3,6 +3,7 @@
 
 #include "sentry/rules.h"
 
+#include <span>
 #include <string_view>
 
 namespace sentry_prof::sentry {

@@ -4,7 +4,9 @@
 #include "sentry_prof/result.h"
 #include "target/process_table.h"
 
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 

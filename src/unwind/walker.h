@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 namespace sentry_prof::unwind {
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reads the #include lines of src/ and include/ and fails on an arrow that ARCHITECTURE.md ("Folders") forbids.
+"""Reads the #include lines of src/ and include/ and fails on an arrow that ARCHITECTURE.md ("Folders") forbids, and on a header that
+lives by what others include before it.
 
 usage: check_includes.py PROJECT     checks the tree
        check_includes.py --self-test checks that each rule is able to fail, on small trees made for it
@@ -57,6 +58,15 @@ LIBRARIES = [
     (re.compile(r"curl/"), {"upload"}),
     (re.compile(r"CLI/"), {"cli"}),
 ]
+
+# What headers name of the standard library -> the header that has it.
+STANDARD = {
+    "array": "array", "atomic": "atomic", "deque": "deque", "function": "functional", "map": "map", "mutex": "mutex",
+    "optional": "optional", "set": "set", "shared_ptr": "memory", "span": "span", "string": "string", "string_view": "string_view",
+    "thread": "thread", "unique_ptr": "memory", "unordered_map": "unordered_map", "unordered_set": "unordered_set",
+    "variant": "variant", "vector": "vector",
+}
+STANDARD_NAME = re.compile(r"\bstd::(" + "|".join(STANDARD) + r")\b")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 LIBRARY = re.compile(r"^(\w+)_lib\s*=\s*static_library\(", re.MULTILINE)
@@ -135,8 +145,19 @@ def check_pure_source(project, source, folder):
     return problems
 
 
+def check_headers(project):
+    problems = []
+    for root in ("src", "include"):
+        for path in sorted((project / root).rglob("*.h")):
+            code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+            included = {name for name, _ in includes_of(path)}
+            for header in sorted({STANDARD[name] for name in STANDARD_NAME.findall(code)} - included):
+                problems.append(f"{path.relative_to(project)}: includes no <{header}>, which it needs")
+    return problems
+
+
 def check(project):
-    problems = check_arrows(project)
+    problems = check_arrows(project) + check_headers(project)
     for folder in sorted((project / "src").iterdir()):
         if folder.name in PURE:
             for source in pure_sources(folder):
@@ -154,6 +175,8 @@ def self_test():
         ({"src/elf/a.h": '#include "unwind/walk.h"\n', "src/unwind/walk.h": ""}, "elf may not include"),
         ({"src/new/a.h": ""}, "src/new is not in the table"),
         ({"include/sentry_prof/a.h": '#include "base/b.h"\n'}, "a public header may not include base/b.h"),
+        ({"src/base/a.h": "#include <span>\nvoid f(std::span<int>);  // std::map\n"}, None),
+        ({"src/base/a.h": "void f(std::span<int>);\n"}, "src/base/a.h: includes no <span>"),
         ({"src/report.h": ""}, "src/report.h is not in the table"),
         ({"src/sentry/a.cpp": "#include <simdjson.h>\n"}, "nobody may include <simdjson.h>"),
         ({"src/sentry/a.cpp": "#include <lzma.h>\n"}, "only compress may include <lzma.h>"),

@@ -1,4 +1,4 @@
-// How much of our time others may have us wait.
+// A limit to how much of our time others may have us wait.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,9 @@
 
 namespace sentry_prof::os {
 
-// One `share`-th of all time, of which at most `most_ns` is saved up; so much there is at first.
-// Who keeps us waiting again and again would have us do nothing else.
+// Waiting may take one `share`-th of all time. What was not spent is saved up to `most_ns`, which
+// is there at first. Without it, who keeps us waiting again and again would have us do nothing
+// else.
 class Patience {
  public:
   Patience(uint64_t share, uint64_t most_ns)

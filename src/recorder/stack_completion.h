@@ -1,4 +1,5 @@
-// Stacks that are deeper than their copies: what is beyond, and what speaks for it.
+// Completing stacks that are deeper than the kernel's copy of them: where the missing outer frames
+// come from, and when they are believed.
 #pragma once
 
 #include "recorder/live_stack.h"
@@ -9,11 +10,11 @@
 
 namespace sentry_prof::recorder {
 
-// How long before or after a cut stack a whole one may have been, to go on as that does. As was
-// measured: 256 samples of a thread at 997 Hz.
+// A cut stack may be joined with a whole one of its thread that was taken at most this long before
+// or after it: 256 samples at 997 Hz, for which docs/fidelity.md has how often that was right.
 inline constexpr uint64_t kMaxJoinAge_ns = 250'000'000;
 
-// A walk that ended at the end of its copy; of a sample of `time_ns`.
+// A walk that stopped where the copy of the stack ends, and the sample that it was made for.
 struct CutStack {
   uint32_t pid = 0;
   uint32_t tid = 0;
@@ -39,8 +40,9 @@ enum class CompletedBy : uint8_t {
 struct CompletedStack {
   unwind::Walk walk;  // borrowed from the Unwinder
   CompletedBy by = CompletedBy::Nothing;
-  // Of a stack that nothing completed: unwind::fingerprint_of() what the thread's last whole walk
-  // has outside of the copy, if it came through the last kFramesInCommonOnBothSides frames of that.
+  // Of a stack that nothing completed, if the thread's last whole walk went through the last
+  // kFramesInCommonOnBothSides frames of the copy: unwind::fingerprint_of() the frames which that
+  // walk had outside of it. A later whole walk with the same outside completes the stack.
   std::optional<uint64_t> outside_before{};
 };
 
@@ -62,8 +64,8 @@ class StackCompletion {
   // (perf_output_sample_ustack() may not fault): one of a large frame that was never touched, or
   // one that was swapped out. If nothing can be read behind it, it is taken for the former.
   CompletedStack complete(const CutStack& cut, unwind::WalkMemory& memory);
-  // All samples that were taken before now have been completed. (What is read for one of them
-  // serves the others.)
+  // To be called behind each drain of the rings: what was read for one of its samples serves the
+  // others, and is forgotten now.
   void end_batch() { live_.end_batch(); }
 
  private:

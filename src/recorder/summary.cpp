@@ -305,21 +305,26 @@ std::string setup_line(const RunFigures& figures) {
                             counted(setup.threads_attached, "thread"));
 }
 
+double average(double sum, uint64_t count) {
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+// All of the CPU time is given, too: of a short run most is that of starting and ending.
+std::string self_line(const RunFigures& figures) {
+  return fmt::format(
+      "  self      {:.0f} ms of CPU time, {:.1f} us a sample; a walk took {:.1f} us; {}; {} MiB at "
+      "most\n",
+      figures.profiler_cpu_s * 1e3, average(figures.profiler_cpu_s * 1e6, figures.samples_written),
+      average(static_cast<double>(figures.unwind_ns) / 1e3, walks(figures)),
+      counted(figures.sampler.wakeups, "wake-up"), figures.profiler_peak_rss_bytes >> 20);
+}
+
 std::string verbose_lines(const RunFigures& figures) {
   std::string text = setup_line(figures);
   for (const auto& [name, count] : figures.records_skipped) {
     text += fmt::format("  skipped   {}\n", counted(count, name + " record"));
   }
-  text += fmt::format(
-      "  self      {:.1f} us of CPU time a sample; a walk took {:.1f} us; {} wake-ups; {} MiB at "
-      "most\n",
-      figures.samples_written == 0
-          ? 0.0
-          : figures.profiler_cpu_s * 1e6 / static_cast<double>(figures.samples_written),
-      walks(figures) == 0
-          ? 0.0
-          : static_cast<double>(figures.unwind_ns) / 1e3 / static_cast<double>(walks(figures)),
-      figures.sampler.wakeups, figures.profiler_peak_rss_bytes >> 20);
+  text += self_line(figures);
   for (size_t i = 1; i < unwind::kWalkEndCount; ++i) {
     if (figures.sample.walk_ends[i] == 0) continue;
     text += fmt::format("  stacks    {} {}\n", figures.sample.walk_ends[i],

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMaxCpus = 8192;
 
-bool take_number(std::string_view& text, int& number) {
+bool take_cpu(std::string_view& text, int& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number < 0 || number >= kMaxCpus) return false;
   text.remove_prefix(static_cast<size_t>(end - text.data()));
@@ -24,9 +24,9 @@ bool take(std::string_view& text, char expected) {
 // "3" or "0-3", above everything that is in `cpus`.
 bool take_range(std::string_view& text, std::vector<int>& cpus) {
   int first = 0;
-  if (!take_number(text, first)) return false;
+  if (!take_cpu(text, first)) return false;
   int last = first;
-  if (take(text, '-') && !take_number(text, last)) return false;
+  if (take(text, '-') && !take_cpu(text, last)) return false;
   if (last < first || (!cpus.empty() && first <= cpus.back())) return false;
   for (int cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
   return true;

@@ -22,7 +22,7 @@ struct Line {
 };
 
 // Takes "HEX " from the front. Some compilers write "0x" first; perf takes that, too.
-std::optional<uint64_t> take_number(std::string_view& text) {
+std::optional<uint64_t> take_hex_word(std::string_view& text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   uint64_t value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -34,8 +34,8 @@ std::optional<uint64_t> take_number(std::string_view& text) {
 
 std::optional<Line> parse_line(std::string_view text) {
   if (text.ends_with('\r')) text.remove_suffix(1);
-  const std::optional<uint64_t> begin = take_number(text);
-  const std::optional<uint64_t> size_bytes = begin ? take_number(text) : std::nullopt;
+  const std::optional<uint64_t> begin = take_hex_word(text);
+  const std::optional<uint64_t> size_bytes = begin ? take_hex_word(text) : std::nullopt;
   if (!size_bytes || text.empty()) return std::nullopt;
   return Line{*begin, *size_bytes, text};
 }

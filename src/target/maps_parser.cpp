@@ -21,7 +21,7 @@ bool take_until(std::string_view& line, char separator, std::string_view& field)
 }
 
 template <typename T>
-bool take_number(std::string_view& line, char separator, int base, T& value) {
+bool take_number_until(std::string_view& line, char separator, int base, T& value) {
   std::string_view field;
   if (!take_until(line, separator, field)) return false;
   const char* end = field.data() + field.size();
@@ -70,13 +70,14 @@ bool parse_line(std::string_view line, Line& result) {
   uint64_t begin = 0;
   uint64_t end = 0;
   std::string_view permissions;
-  if (!take_number(line, '-', 16, begin) || !take_number(line, ' ', 16, end) || end <= begin) {
+  if (!take_number_until(line, '-', 16, begin) || !take_number_until(line, ' ', 16, end) ||
+      end <= begin) {
     return false;
   }
   if (!take_until(line, ' ', permissions) || permissions.size() != 4) return false;
-  if (!take_number(line, ' ', 16, mapping.file_offset) ||
-      !take_number(line, ':', 16, mapping.device_major) ||
-      !take_number(line, ' ', 16, mapping.device_minor)) {
+  if (!take_number_until(line, ' ', 16, mapping.file_offset) ||
+      !take_number_until(line, ':', 16, mapping.device_major) ||
+      !take_number_until(line, ' ', 16, mapping.device_minor)) {
     return false;
   }
   // Linux pads the line with blanks only where a path follows.

@@ -28,7 +28,7 @@ constexpr std::array<Packing, 3> kPackings = {
     {{BodyEncoding::Gzip, ".gz"}, {BodyEncoding::Zstd, ".zst"}, {BodyEncoding::Identity, ""}}};
 
 // 16 lower-case hex digits, which are taken from `text`.
-std::optional<uint64_t> take_number(std::string_view& text) {
+std::optional<uint64_t> take_hex_digits(std::string_view& text) {
   if (text.size() < kNumberDigits) return std::nullopt;
   uint64_t number = 0;
   for (const char c : text.substr(0, kNumberDigits)) {
@@ -71,7 +71,7 @@ std::optional<SpoolName> parse_spool_name(std::string_view text) {
   for (uint64_t* const number : numbers) {
     const bool is_next = number == numbers[0] || take(text, '-');
     if (!is_next && number == &name.destination) break;
-    const auto value = is_next ? take_number(text) : std::nullopt;
+    const auto value = is_next ? take_hex_digits(text) : std::nullopt;
     if (!value) return std::nullopt;
     *number = *value;
   }

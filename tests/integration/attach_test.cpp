@@ -39,16 +39,6 @@ char state_of(pid_t pid) {
   return end_of_name == std::string::npos ? '?' : text[end_of_name + 2];
 }
 
-bool has_open(pid_t pid, std::string_view kind) {
-  std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", error)) {
-    const std::string file = std::filesystem::read_symlink(entry, error).string();
-    if (file.find(kind) != std::string::npos) return true;
-  }
-  return false;
-}
-
 std::string copied_target(const TemporaryDirectory& directory, const std::string& name,
                           const std::string& new_name) {
   const std::string path = directory.file(new_name);
@@ -147,7 +137,7 @@ TEST_CASE("A process that the kernel takes from every profiler at an exec is tol
       "trap 'exec \"" + program + "\" 60' USR1; while :; do sleep 0.05; done";
   BackgroundProcess target({.arguments = {"sh", "-c", script}});
   BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
-  REQUIRE(wait_until([&] { return has_open(profiler.pid(), "[perf_event]"); }));
+  REQUIRE(wait_until_sampling(profiler.pid()));
   sleep_for(1.0);  // in which it learns what the process has mapped
   target.send_signal(SIGUSR1);
   REQUIRE(wait_until([&] { return executable_of(target.pid()) == program; }));

@@ -130,4 +130,16 @@ Recording record_well(const TemporaryDirectory& directory, const RecordArguments
   return recording;
 }
 
+bool wait_until_sampling(pid_t pid) {
+  return wait_until([pid] {
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", error)) {
+      const std::string file = std::filesystem::read_symlink(entry, error).string();
+      if (file.find("[perf_event]") != std::string::npos) return true;
+    }
+    return false;
+  });
+}
+
 }  // namespace sentry_prof::testing

@@ -39,6 +39,9 @@ struct Recording {
 // Runs it to its end, and reads and checks what it wrote (check_written()).
 Recording record(const TemporaryDirectory& directory, const RecordArguments& arguments);
 
+// Until the recorder, process `pid`, has opened an event; false if that takes too long.
+bool wait_until_sampling(pid_t pid);
+
 // Reads what a run that has ended left in the directory. Asserts that
 // - every file obeys the tables of Sentry's rules and of the documents (sentry_checker),
 // - timestamps never go back, images do not overlap, every address lies in at most one image,

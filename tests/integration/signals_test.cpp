@@ -40,8 +40,10 @@ TEST_CASE("SIGINT ends a recording that a shell started behind '&'", "[signals]"
     return command;
   };
   const auto interrupt = [](const BackgroundProcess& shell) {
-    sleep_for(0.7);
-    ::kill(std::stoi(shell.standard_output().substr(4)), SIGINT);
+    const int pid = std::stoi(shell.standard_output().substr(4));
+    REQUIRE(wait_until_sampling(pid));
+    sleep_for(0.5);
+    ::kill(pid, SIGINT);
   };
   SECTION("attached") {
     BackgroundProcess shell(in_background({.pids = {target.pid()}}));
@@ -69,7 +71,8 @@ TEST_CASE("^C or ^\\ while attached: the whole file is written, then the signal 
   const TemporaryDirectory directory;
   BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
   BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
-  sleep_for(1.0);
+  REQUIRE(wait_until_sampling(profiler.pid()));
+  sleep_for(0.7);
   profiler.send_signal(signal);
   const Recording recording = read_recording(directory, profiler.wait());
   CHECK(recording.result.status() == -signal);
@@ -118,7 +121,8 @@ TEST_CASE("A signal that comes twice within a moment ends the recording as if it
     INFO(i);
     const TemporaryDirectory directory;
     BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
-    sleep_for(0.5);
+    REQUIRE(wait_until_sampling(profiler.pid()));
+    sleep_for(0.2);
     profiler.send_signal(SIGINT);
     sleep_for(0.0005 * i);
     profiler.send_signal(SIGINT);
@@ -211,7 +215,8 @@ TEST_CASE("A second signal ends it even while the first is dealt with", "[signal
   const TemporaryDirectory directory;
   BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
   BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
-  sleep_for(0.7);
+  REQUIRE(wait_until_sampling(profiler.pid()));
+  sleep_for(0.5);
   profiler.send_signal(SIGTERM);
   profiler.send_signal(SIGINT);
   const CommandResult result = profiler.wait();

@@ -33,9 +33,9 @@ class ImagePlacer {
   static constexpr uint64_t kMaxPlaced_bytes = uint64_t{1} << 40;
 
   // The address of `image`: `preferred` if the pages of [preferred, preferred + size) are free,
-  // else the next free range above it (else from the bottom), at the same offset in its page. The
-  // same answer every time for the same image; other images never get any of its pages, and no
-  // image gets an address with bit 63.
+  // else the next free range above it (if there is none, or not before hundreds of others: from the
+  // bottom), at the same offset in its page. The same answer every time for the same image; other
+  // images never get any of its pages, and no image gets an address with bit 63.
   uint64_t place(uint32_t image, uint64_t preferred, uint64_t size_bytes);
   // Its range is free again. Nothing if it has none.
   void forget(uint32_t image);
@@ -48,8 +48,11 @@ class ImagePlacer {
     uint64_t range_begin = 0;
   };
 
+  uint64_t free_range_elsewhere(uint64_t size);
+
   std::map<uint64_t, uint64_t> taken_;  // begin -> end
   std::map<uint32_t, Placed> placed_;
+  uint64_t elsewhere_ = 0;  // where a range that is not near its preferred place is sought
 };
 
 // What the finisher must know of an image that a chunk's frames refer to.

@@ -12,6 +12,9 @@ constexpr uint64_t kPage_bytes = 4096;
 // above the first 64 KiB (vm.mmap_min_addr keeps real images out of there).
 constexpr uint64_t kLowest = 64 * 1024;
 constexpr uint64_t kHighest = uint64_t{1} << 63;
+// How many neighbours a search passes. Beside a preferred address there are some dozens in a row;
+// a hostile file has tens of thousands of images at one.
+constexpr size_t kMaxNeighbours = 256;
 
 struct Range {
   uint64_t begin = 0, end = 0;
@@ -31,12 +34,17 @@ bool is_free(const std::map<uint64_t, uint64_t>& taken, const Range& range) {
   return next == taken.begin() || std::prev(next)->second <= range.begin;
 }
 
-// The lowest free range of `size` bytes at or above `from`, below kHighest; 0 if there is none.
-uint64_t free_range_above(const std::map<uint64_t, uint64_t>& taken, uint64_t from, uint64_t size) {
+// The lowest free range of `size` bytes at or above `from`, below kHighest; 0 if there is none, or
+// none before `max_neighbours` ranges have been passed.
+uint64_t free_range_above(const std::map<uint64_t, uint64_t>& taken, uint64_t from, uint64_t size,
+                          size_t max_neighbours = SIZE_MAX) {
   uint64_t candidate = from;
   auto next = taken.upper_bound(from);
   if (next != taken.begin()) candidate = std::max(candidate, std::prev(next)->second);
-  for (; next != taken.end() && next->first - candidate < size; ++next) candidate = next->second;
+  for (; next != taken.end() && next->first - candidate < size; ++next) {
+    if (max_neighbours-- == 0) return 0;
+    candidate = next->second;
+  }
   return candidate < kHighest && size <= kHighest - candidate ? candidate : 0;
 }
 
@@ -53,14 +61,22 @@ uint64_t ImagePlacer::place(uint32_t image, uint64_t preferred, uint64_t size_by
     pages_of(in_page, size, range);
     const uint64_t length = range.end - range.begin;
     const uint64_t from = std::max(preferred - in_page, kLowest);
-    uint64_t begin = free_range_above(taken_, from, length);
-    if (begin == 0) begin = free_range_above(taken_, kLowest, length);
+    uint64_t begin = free_range_above(taken_, from, length, kMaxNeighbours);
+    if (begin == 0) begin = free_range_elsewhere(length);
     address = begin + in_page;
     range = {begin, begin + length};
   }
   taken_.emplace(range.begin, range.end);
   placed_.emplace(image, Placed{address, range.begin});
   return address;
+}
+
+// Goes on where the last one ended: no range is passed twice before all addresses have been.
+uint64_t ImagePlacer::free_range_elsewhere(uint64_t size) {
+  uint64_t begin = free_range_above(taken_, std::max(elsewhere_, kLowest), size);
+  if (begin == 0) begin = free_range_above(taken_, kLowest, size);
+  elsewhere_ = begin + size;
+  return begin;
 }
 
 void ImagePlacer::forget(uint32_t image) {

@@ -2,13 +2,33 @@
 #include "support/catch2.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 using sentry_prof::profile::ImagePlacer;
 
 namespace {
 constexpr uint64_t kLib = 0x7f0000000000;
+
+// The numbers of the images, by the address of each: two of one address are one.
+using Places = std::map<uint64_t, uint32_t>;
+
+// The images [first, last) of one to three pages, all at one address.
+void place_crowd(ImagePlacer& placer, uint32_t first, uint32_t last, Places& places) {
+  for (uint32_t image = first; image < last; ++image) {
+    places[placer.place(image, kLib, (1 + image % 3) * 0x1000)] = image;
+  }
 }
+
+bool has_overlap(const Places& places) {
+  uint64_t end = 0;
+  for (const auto& [address, image] : places) {
+    if (address < end) return true;
+    end = address + (1 + image % 3) * 0x1000;
+  }
+  return false;
+}
+}  // namespace
 
 TEST_CASE("An image stays where it was seen, for the whole session") {
   ImagePlacer placer;
@@ -88,4 +108,28 @@ TEST_CASE("All images from a number on are forgotten at once") {
   placer.forget_from(100);
   CHECK(placer.place(102, kLib + 0x1000, 0x2000) == kLib + 0x1000);
   CHECK(placer.place(103, kLib, 0x1000) == kLib + 0x3000);
+}
+
+TEST_CASE(
+    "A crowd at one address has no overlap: hundreds side by side, the rest from the bottom") {
+  constexpr uint32_t kImages = 5000;
+  ImagePlacer placer;
+  Places places;
+  place_crowd(placer, 0, kImages, places);
+  CHECK(places.size() == kImages);
+  CHECK(!has_overlap(places));
+  CHECK(placer.place(200, kLib, 0x1000) == kLib + (66 * 6 + 1 + 2) * 0x1000);
+  CHECK(places.begin()->first == 0x10000);
+}
+
+TEST_CASE("A crowd far from the first of it takes what was forgotten only where it is free") {
+  constexpr uint32_t kImages = 5000;
+  ImagePlacer placer;
+  Places places;
+  place_crowd(placer, 0, kImages, places);
+  for (uint32_t image = 0; image < kImages; image += 2) placer.forget(image);
+  std::erase_if(places, [](const auto& place) { return place.second % 2 == 0; });
+  place_crowd(placer, kImages, 2 * kImages, places);
+  CHECK(places.size() == kImages + kImages / 2);
+  CHECK(!has_overlap(places));
 }

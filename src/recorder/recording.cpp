@@ -20,6 +20,10 @@ constexpr uint64_t kFreshSample_ns = 300'000'000;
 // A stack is walked again for each copy of an image's code that it turns out to lie in. Programs
 // make one or two; the rest of more is for the next samples.
 constexpr int kMaxCopiesASample = 4;
+// Modules and processes that are looked at for images that can be forgotten, for each event, or
+// process that was dropped, since they were last: they may be a million, and chunks in which next
+// to nothing happened many.
+constexpr uint64_t kLooksAChange = 1024;
 
 bool is_in_no_image(const profile::FrameKey& frame) {
   return frame.image >= AnonymousRegions::kFirst;
@@ -54,6 +58,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
 
 void Recording::on_event(const sampling::Event& event) {
   cut_chunk_if_due(event.time_ns);
+  ++changes_since_forgetting_;
   std::visit([&](const auto& body) { on_body(event.time_ns, body); }, event.body);
 }
 
@@ -383,7 +388,12 @@ std::vector<uint32_t> Recording::gone_processes() const {
 // of minutes.
 void Recording::forget_unused() {
   regions_.begin_chunk();
+  const size_t kept_before = processes_.kept_process_count();
   processes_.drop_long_ended();
+  changes_since_forgetting_ += kept_before - processes_.kept_process_count();
+  const uint64_t looks = processes_.kept_module_count() + processes_.kept_process_count();
+  if (looks > kLooksAChange * changes_since_forgetting_) return;
+  changes_since_forgetting_ = 0;
   const auto gone = images_.forget_unmapped(processes_.mapped_images());
   forgotten_images_.insert(forgotten_images_.end(), gone.begin(), gone.end());
 }

@@ -152,6 +152,7 @@ class Recording final : public sampling::EventSink {
   uint64_t chunk_begin_ns_;
   uint64_t chunk_end_ns_;
   uint32_t samples_until_size_check_ = 0;
+  uint64_t changes_since_forgetting_ = 0;  // events, and processes that were dropped
 };
 
 }  // namespace sentry_prof::recorder

@@ -65,9 +65,13 @@ void SampledThreads::end_unsampled(uint64_t time_ns) {
   }
 }
 
+// Only those that the chunk has can have a stack in it that is still open.
 void SampledThreads::end_chunk(uint64_t end_ns) {
-  learn_all_losses();
-  for (auto& [tid, known] : threads_) {
+  for (const uint32_t tid : std::exchange(chunk_tids_, {})) {
+    const auto found = threads_.find(tid);
+    if (found == threads_.end()) continue;  // it ended
+    Thread& known = found->second;
+    learn_losses(known);
     add_marker(known, tid, known.activity.on_chunk_end(end_ns, idle_threshold_ns_));
     name_in_chunk(known, tid);
   }
@@ -105,6 +109,7 @@ SampledThreads::Thread& SampledThreads::thread(uint32_t pid, uint32_t tid, uint6
 uint32_t SampledThreads::index_in_chunk(Thread& thread, uint32_t tid) {
   if (thread.chunk_serial != chunk_serial_) {
     thread.chunk_serial = chunk_serial_;
+    chunk_tids_.push_back(tid);
     thread.chunk_thread = builder_.thread(thread.pid, tid, thread.generation);
   }
   return thread.chunk_thread;

@@ -38,7 +38,8 @@ class SampledThreads {
   // record tells of the caller's old tid. Without a survivor: all.
   void end_others(uint32_t pid, std::optional<uint32_t> survivor_tid, uint64_t time_ns);
 
-  // Before the chunk is taken from the builder.
+  // Before the chunk is taken from the builder. Visits the threads that are in it: there may be
+  // many others, and many chunks in which nothing happened.
   void end_chunk(uint64_t end_ns);
   // The run ends, and with it a last chunk.
   void leave_cpus(uint64_t end_ns);
@@ -73,6 +74,7 @@ class SampledThreads {
   std::unordered_map<uint32_t, Thread> threads_;        // by tid; ended threads are removed
   std::set<std::pair<uint32_t, uint32_t>> by_process_;  // their pids and tids
   std::vector<uint64_t> losses_ns_;                     // when records were lost
+  std::vector<uint32_t> chunk_tids_;  // of the chunk's threads; one that began anew stands twice
   uint32_t chunk_serial_ = 1;
 };
 

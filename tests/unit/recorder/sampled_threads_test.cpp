@@ -78,3 +78,29 @@ TEST_CASE("an exec ends the threads of its own process") {
   t.threads.end_others(kExecProcess, std::nullopt, 70);
   t.threads.end_others(99, std::nullopt, 70);
 }
+
+TEST_CASE("who is in no chunk learns of losses and of its absence in a later one") {
+  LossyThreads t;
+  t.sample(kLossyProcess, kLossyThread, 10);
+  CHECK(t.markers(20).empty());
+  t.threads.on_records_lost(100);
+  CHECK(t.markers(1000).empty());
+  t.threads.on_switch(kLossyProcess, kLossyThread, false, 2000);
+  t.threads.on_switch(kLossyProcess, kLossyThread, true, 2010);
+  t.threads.end_all();
+  CHECK(t.figures.on_cpu_ns == (100 - 10) + (2010 - 2000));
+}
+
+TEST_CASE("a thread that begins anew within a chunk is idle at its end like any other") {
+  LossyThreads t;
+  t.sample(kLossyProcess, kLossyThread, 10);
+  t.threads.end(kLossyThread, 20);
+  t.sample(kLossyProcess, kLossyThread, 30);
+  t.threads.on_switch(kLossyProcess, kLossyThread, true, 40);
+  t.sample(kLossyProcess, kSecondThread, 45);
+  t.threads.end(kSecondThread, 50);
+  CHECK(t.markers(1000) == IdleMarkers{{kLossyThread, {20, 40}}, {kSecondThread, {50}}});
+  t.sample(kLossyProcess, kLossyThread, 2000);
+  t.threads.on_switch(kLossyProcess, kLossyThread, true, 2010);
+  CHECK(t.markers(3000) == IdleMarkers{{kLossyThread, {2010}}});
+}

@@ -1,6 +1,7 @@
 #include "formats/perf_data_header.h"
 
 #include "base/checked.h"
+#include "base/utf8.h"
 #include "sampling/record_decoder.h"
 
 #include <algorithm>
@@ -61,11 +62,14 @@ Result<std::vector<std::byte>> read_part(const ByteSource& file, Section part,
 
 ByteReader native(Bytes bytes) { return ByteReader(bytes, std::endian::native); }
 
-// perf_header_string: a length, and text that ends in NULs within it.
+std::string_view as_text(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// perf_header_string: a length, and text that ends in NULs within it. Of terminals and profiles.
 std::string read_string(ByteReader& in) {
-  const Bytes bytes = in.bytes(in.u32());
-  const auto end = std::find(bytes.begin(), bytes.end(), std::byte{0});
-  return {reinterpret_cast<const char*>(bytes.data()), static_cast<size_t>(end - bytes.begin())};
+  const std::string_view text = as_text(in.bytes(in.u32()));
+  return shortened_utf8(printable_utf8(text.substr(0, text.find('\0'))), kMaxPerfText_bytes);
 }
 
 perf_event_attr to_attr(Bytes bytes) {
@@ -219,10 +223,6 @@ Result<PerfDataHeader> read_file_header(const ByteSource& file) {
   header.data_bytes = header.is_cut_off ? rest_bytes : data.size_bytes;
   if (!header.is_cut_off) read_features(file, features, header);
   return header;
-}
-
-std::string_view as_text(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ bool is_perf_data(std::string_view head);
 struct PerfEvent {
   perf_event_attr attr{};  // fields that the file does not have are zero
   std::vector<uint64_t> ids;
-  std::string name;  // "cycles:u"; of older files TYPE:CONFIG
+  std::string name;  // "cycles:u"; of older files TYPE:CONFIG. As the texts below
 };
 
 struct PerfBuildId {
@@ -50,6 +50,7 @@ struct PerfDataHeader {
   std::vector<PerfBuildId> build_ids;
   size_t build_id_paths_bytes = 0;
   std::optional<PerfClock> clock;
+  // Printable UTF-8, shortened to kMaxPerfText_bytes.
   std::string host_name;   // as uname -n; empty if not told
   std::string arch;        // as uname -m; empty if not told
   std::string os_release;  // as uname -r; empty if not told
@@ -63,6 +64,8 @@ inline constexpr size_t kMaxPerfBuildIds = 100'000;
 inline constexpr size_t kMaxPerfBuildIdPaths_bytes = size_t{16} << 20;
 // Features are read whole, up to this; the names of a machine's files take some 100 KB.
 inline constexpr uint64_t kMaxPerfFeature_bytes = uint64_t{16} << 20;
+// Of one text of the header. uname's have 64 bytes, and events' names some dozens.
+inline constexpr size_t kMaxPerfText_bytes = 256;
 
 // Unsupported: another byte order or version. Malformed. Io: the file cannot be read.
 Result<PerfDataHeader> read_perf_header(const ByteSource& file);

@@ -35,6 +35,25 @@ std::vector<std::byte> build_id(uint16_t misc, uint8_t value, uint8_t size_bytes
   return record.u8(size_bytes).zeros(3).string(path).build();
 }
 
+std::vector<std::byte> text_of(std::string_view text) {
+  std::vector<std::byte> bytes;
+  append_number(bytes, static_cast<uint32_t>(text.size()));
+  append(bytes, bytes_of(text));
+  return bytes;
+}
+
+// Of one event, whose attr stands there with 64 bytes.
+std::vector<std::byte> description_of(std::string_view name) {
+  std::vector<std::byte> bytes;
+  append_number<uint32_t>(bytes, 1);
+  append_number<uint32_t>(bytes, 64);
+  bytes.resize(bytes.size() + 64);
+  append_number<uint32_t>(bytes, 1);
+  append(bytes, text_of(name));
+  append_number<uint64_t>(bytes, 5);
+  return bytes;
+}
+
 constexpr uint16_t kUserWithSize = PERF_RECORD_MISC_USER | (1u << 15);
 
 }  // namespace
@@ -105,30 +124,20 @@ TEST_CASE("features tell build ids, clock, machine and names") {
   append(ids, build_id(PERF_RECORD_MISC_USER, 2, 0, "/bin/b"));
   append(ids, build_id(PERF_RECORD_MISC_KERNEL | (1u << 15), 3, 20, "[kernel.kallsyms]"));
   append(ids, build_id(kUserWithSize, 4, 21, "/bin/c"));
-  std::vector<std::byte> arch, names, clock;
+  std::vector<std::byte> arch, clock;
   append_number<uint32_t>(arch, 16);
   append(arch, RecordBuilder(0).raw("x86_64").zeros(10).build());
   arch.erase(arch.begin() + 4, arch.begin() + 12);
-  append_number<uint32_t>(names, 1);
-  append_number<uint32_t>(names, 64);
-  names.resize(names.size() + 64);
-  append_number<uint32_t>(names, 1);
-  append_number<uint32_t>(names, 8);
-  append(names, bytes_of(std::string_view("cycles\0\0", 8)));
-  append_number<uint64_t>(names, 5);
   append_number<uint32_t>(clock, 1);
   append_number<uint32_t>(clock, 1);
   append_number<uint64_t>(clock, 1'000);
   append_number<uint64_t>(clock, 10);
-  std::vector<std::byte> host_name;
-  append_number<uint32_t>(host_name, 8);
-  append(host_name, bytes_of(std::string_view("builder\0", 8)));
   const auto header = header_of(one_event()
                                     .record(finished_round())
                                     .feature(2, ids)
-                                    .feature(3, host_name)
+                                    .feature(3, text_of({"builder\0", 8}))
                                     .feature(6, arch)
-                                    .feature(12, names)
+                                    .feature(12, description_of({"cycles\0\0", 8}))
                                     .feature(29, clock));
   REQUIRE(header.build_ids.size() == 2);
   CHECK(header.build_ids[0].path == "/bin/a");
@@ -140,6 +149,16 @@ TEST_CASE("features tell build ids, clock, machine and names") {
   REQUIRE(header.clock);
   CHECK(header.clock->unix_ns == 1'000);
   CHECK(header.clock->record_ns == 10);
+}
+
+TEST_CASE("texts are printable and bounded, whatever the file says") {
+  const auto header = header_of(one_event()
+                                    .record(finished_round())
+                                    .feature(4, text_of(std::string(9'000'000, 'r')))
+                                    .feature(12, description_of("\x1b[31mred\n\xff\0")));
+  CHECK(header.events[0].name == "\uFFFD[31mred\uFFFD\uFFFD");
+  CHECK(header.os_release.size() <= kMaxPerfText_bytes);
+  CHECK(header.os_release.starts_with("rrr"));
 }
 
 TEST_CASE("features that are cut off are left out") {

@@ -1,6 +1,7 @@
 #include "recorder/session_namer.h"
 
 #include "base/path.h"
+#include "base/utf8.h"
 #include "recorder/executable_name.h"
 
 #include <utility>
@@ -10,6 +11,14 @@ namespace {
 
 // As much of a build id as people compare.
 constexpr size_t kReleaseBuildIdDigits = 12;
+// Of events' transactions Sentry keeps as much.
+constexpr size_t kMaxTransactionName_bytes = 200;
+
+// Files and processes may have any names.
+std::string shown_name(const std::string& name) {
+  if (name.empty()) return "unknown";
+  return shortened_utf8(printable_utf8(name), kMaxTransactionName_bytes);
+}
 
 }  // namespace
 
@@ -60,7 +69,7 @@ Session SessionNamer::named() const {
     name = name_executable_ ? name_executable_(image->path(), comm)
                             : std::string(base_name(image->path()));
   }
-  if (session.transaction_name.empty()) session.transaction_name = name.empty() ? "unknown" : name;
+  if (session.transaction_name.empty()) session.transaction_name = shown_name(name);
   if (session.release.empty()) {
     session.release = release_part(name.empty() ? session.transaction_name : name);
     if (image && !image->identity().code_id.empty()) {

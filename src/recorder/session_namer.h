@@ -13,9 +13,10 @@
 
 namespace sentry_prof::recorder {
 
-// Names the build by its main executable: release NAME@BUILDID, transaction NAME, each unless the
-// user gave one. The main executable is that of `main_executable` (a path); if that is empty, as of
-// a command that has yet to exec, the first that is mapped. Recording thread only.
+// Names the build by its main executable: release NAME@BUILDID, transaction NAME (printable UTF-8,
+// at most 200 bytes), each unless the user gave one. The main executable is that of
+// `main_executable` (a path); if that is empty, as of a command that has yet to exec, the first
+// that is mapped. Recording thread only.
 class SessionNamer {
  public:
   // What the program is called (executable_name()), by its path and the process's name.

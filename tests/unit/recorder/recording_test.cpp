@@ -343,6 +343,19 @@ TEST_CASE("Chunks are called after the program that the main process runs") {
   CHECK(run.sink.profiles[2].session.release == "server");
 }
 
+TEST_CASE("Transactions are called by what can be shown of the program's name") {
+  for (const auto& [name, expected] : std::map<std::string, std::string>{
+           {"a\x1b[31m\xff", "a\uFFFD[31m\uFFFD"},
+           {std::string(3000, 'x'), std::string(197, 'x') + "\u2026"}}) {
+    RecordingFixture run(kNsPerSecond);
+    run.recording->on_event({1 * kNsPerSecond + 1, CommEvent{kPid, kPid, false, name}});
+    run.sample(1 * kNsPerSecond + 10);
+    run.sample(1 * kNsPerSecond + 20);
+    run.finish(2 * kNsPerSecond);
+    CHECK(run.sink.profiles.at(0).session.transaction_name == expected);
+  }
+}
+
 TEST_CASE("What the main program was called is known when others go on without it") {
   RecordingFixture run(kNsPerSecond);
   constexpr uint32_t kDaemon = 7;

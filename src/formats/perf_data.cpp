@@ -15,39 +15,64 @@ namespace sentry_prof::formats {
 
 namespace {
 
-// Records that follow each other in the file are of one round of perf's, or of two: seconds.
-constexpr uint64_t kMaxDistance_ns = uint64_t{7} * 24 * 3600 * kNsPerSecond;
-
-// From the first to the last of times each of which is near to the one before or behind it in the
-// file; of all times, if there is no such pair.
+// From the first to the last of the times that many others are near to, in groups: few damaged
+// times must not make a recording of centuries.
 class TimeSpan {
  public:
   void add(uint64_t time_ns) {
-    const uint64_t distance_ns =
-        time_ns > previous_ns_ ? time_ns - previous_ns_ : previous_ns_ - time_ns;
-    if (previous_ns_ != 0 && distance_ns <= kMaxDistance_ns) {
-      near_.widen(previous_ns_);
-      near_.widen(time_ns);
+    const auto is_near = [time_ns](const Group& group) {
+      return time_ns + kMaxDistance_ns >= group.first_ns &&
+             time_ns <= group.last_ns + kMaxDistance_ns;
+    };
+    auto group = std::find_if(groups_.begin(), groups_.end(), is_near);
+    if (group == groups_.end()) {
+      // The smallest has room for the new one: what is damaged comes one by one.
+      if (groups_.size() == kMaxGroups) groups_.erase(smallest());
+      group = groups_.insert(groups_.end(), Group{time_ns, time_ns, 0});
     }
-    all_.widen(time_ns);
-    previous_ns_ = time_ns;
+    group->first_ns = std::min(group->first_ns, time_ns);
+    group->last_ns = std::max(group->last_ns, time_ns);
+    ++group->times;
   }
-  uint64_t first_ns() const { return span().first_ns; }
-  uint64_t last_ns() const { return span().last_ns; }
+  // 0: of nothing.
+  uint64_t first_ns() const {
+    uint64_t first_ns = UINT64_MAX;
+    for (const Group& group : groups_) {
+      if (counts(group)) first_ns = std::min(first_ns, group.first_ns);
+    }
+    return groups_.empty() ? 0 : first_ns;
+  }
+  uint64_t last_ns() const {
+    uint64_t last_ns = 0;
+    for (const Group& group : groups_) {
+      if (counts(group)) last_ns = std::max(last_ns, group.last_ns);
+    }
+    return last_ns;
+  }
 
  private:
-  struct Span {
-    uint64_t first_ns = 0;  // 0: of nothing
+  struct Group {
+    uint64_t first_ns = 0;
     uint64_t last_ns = 0;
-    void widen(uint64_t time_ns) {
-      first_ns = first_ns == 0 ? time_ns : std::min(first_ns, time_ns);
-      last_ns = std::max(last_ns, time_ns);
-    }
+    uint64_t times = 0;
   };
-  const Span& span() const { return near_.first_ns != 0 ? near_ : all_; }
+  // Records of one recording follow each other within seconds, unless all that it watches sleeps.
+  static constexpr uint64_t kMaxDistance_ns = uint64_t{7} * 24 * 3600 * kNsPerSecond;
+  static constexpr size_t kMaxGroups = 16;
+  // Of the times of the largest group: the part from which on another one is no damage.
+  static constexpr uint64_t kLeastPart = 16;
 
-  Span near_, all_;
-  uint64_t previous_ns_ = 0;
+  using Groups = std::vector<Group>;
+  Groups::const_iterator smallest() const {
+    return std::min_element(groups_.begin(), groups_.end(), has_fewer);
+  }
+  bool counts(const Group& group) const {
+    const uint64_t most = std::max_element(groups_.begin(), groups_.end(), has_fewer)->times;
+    return group.times == most || (group.times > 1 && group.times >= most / kLeastPart);
+  }
+  static bool has_fewer(const Group& a, const Group& b) { return a.times < b.times; }
+
+  Groups groups_;
 };
 
 // Which paths were more than one file: replaced while perf recorded, or of several containers.

@@ -17,8 +17,8 @@ namespace sentry_prof::formats {
 
 // What a first reading of all records tells.
 struct PerfDataSurvey {
-  // On the clock of the records; 0: no record has a time. Times that no neighbour in the file
-  // comes near do not count: one damaged time must not make a recording of centuries.
+  // On the clock of the records; 0: no record has a time. Times that few others are near to, by
+  // days, do not count: damaged times must not make a recording of centuries.
   uint64_t first_time_ns = 0;
   uint64_t last_time_ns = 0;
   // Of the first sample that is handed on and has user state (a thread of the kernel has none); 0:

@@ -144,6 +144,38 @@ TEST_CASE("one damaged time does not ruin the others") {
   }
 }
 
+TEST_CASE("several damaged times do not ruin the others, wherever they stand") {
+  constexpr uint64_t kNow_ns = 30'000'000'000'000'000, kDay_ns = 24 * 3600 * 1'000'000'000ULL;
+  constexpr uint64_t kFar_ns = uint64_t{1} << 62;
+  for (const uint64_t place : {0, 50, 100}) {
+    auto builder = one_event();
+    for (uint64_t i = 0; i <= 100; ++i) {
+      // Two that are near to each other, and more others than are kept apart.
+      for (uint64_t damaged = 0; i == place && damaged < 40; ++damaged) {
+        builder.record(stack_sample(5, 9, kFar_ns + damaged / 2 * 10 * kDay_ns));
+      }
+      if (i < 100) builder.record(stack_sample(5, 1, kNow_ns + i));
+    }
+    const Played played = play(builder.file());
+    CHECK(played.survey.first_time_ns == kNow_ns);
+    CHECK(played.survey.last_time_ns == kNow_ns + 99);
+    CHECK(played.sink.sample_tids == Tids(100, 1));
+    CHECK(played.figures.stats.undecodable_samples == 40);
+  }
+}
+
+TEST_CASE("a recording in which nothing happened for weeks is one recording") {
+  constexpr uint64_t kDay_ns = 24 * 3600 * 1'000'000'000ULL;
+  auto builder = one_event();
+  for (uint64_t i = 0; i < 40; ++i) {
+    builder.record(stack_sample(5, 1, kDay_ns + i + (i < 30 ? 0 : 20 * kDay_ns)));
+  }
+  const Played played = play(builder.file());
+  CHECK(played.survey.first_time_ns == kDay_ns);
+  CHECK(played.survey.last_time_ns == 21 * kDay_ns + 39);
+  CHECK(played.sink.sample_tids.size() == 40);
+}
+
 TEST_CASE("playing stops once nothing more is wanted") {
   const auto file = one_event()
                         .record(stack_sample(5, 1, 300))

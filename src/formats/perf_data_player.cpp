@@ -34,7 +34,7 @@ class Player {
         survey_(survey),
         last_time_ns_(survey.first_time_ns),
         order_([this](uint64_t time_ns, size_t event, Bytes record) {
-          hand_on(time_ns, event, record);
+          hand_on(time_ns, event, record, Time::Own);
         }) {
     for (const PerfBuildId& entry : header.build_ids) build_ids_.emplace(entry.path, &entry);
   }
@@ -65,6 +65,8 @@ class Player {
   }
 
  private:
+  enum class Time : uint8_t { Own, Damaged, None };
+
   void on_event_record(const sampling::RecordHeader& header, Bytes record) {
     const size_t event = table_.event_of(record);
     const bool is_sample = header.type == PERF_RECORD_SAMPLE;
@@ -74,12 +76,12 @@ class Player {
     }
     const uint64_t time_ns = table_.time_of(event, record);
     if (is_damaged(time_ns)) {
-      hand_on(last_time_ns_, event, record, true);
+      hand_on(last_time_ns_, event, record, Time::Damaged);
     } else if (is_perf_time(time_ns)) {
       order_.add(time_ns, event, record);
     } else {
       // What perf wrote itself: the state at the beginning, or a sum at the end.
-      hand_on(last_time_ns_, event, record);
+      hand_on(last_time_ns_, event, record, Time::None);
     }
   }
 
@@ -89,14 +91,15 @@ class Player {
            (time_ns < survey_.first_time_ns || time_ns > survey_.last_time_ns);
   }
 
-  void hand_on(uint64_t time_ns, size_t event, Bytes record, bool is_damaged = false) {
+  void hand_on(uint64_t time_ns, size_t event, Bytes record, Time time) {
     if (!is_wanted_()) return;
     last_time_ns_ = std::max(last_time_ns_, time_ns);
     const sampling::RecordHeader header = sampling::read_record_header(record);
     sampling::DecodedRecord decoded = sampling::decode_record(table_.layout_of(event), record);
     const bool is_of_nobody =
         header.type == PERF_RECORD_SAMPLE && event == PerfEventTable::kUnknown;
-    if (is_of_nobody || is_damaged) decoded.event.body = sampling::UndecodableEvent{header.type};
+    if (is_of_nobody || time == Time::Damaged)
+      decoded.event.body = sampling::UndecodableEvent{header.type};
     decoded.event.time_ns = last_time_ns_;
     const auto* sample = std::get_if<sampling::SampleEvent>(&decoded.event.body);
     if (sample != nullptr && sample->pid == kIdlePid) {
@@ -119,6 +122,8 @@ class Player {
       }
       complete(*map);
     }
+    // A sum says nothing of a moment, and would overtake what is held.
+    if (header.type == PERF_RECORD_LOST_SAMPLES && time == Time::None) return;
     sink_.on_event(decoded.event);
   }
 

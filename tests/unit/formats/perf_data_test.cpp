@@ -408,6 +408,17 @@ TEST_CASE("what perf sums up at the end is not counted twice as lost") {
   CHECK(alone.figures.stats.lost_records == 0);
 }
 
+TEST_CASE("a sum of losses that has no time is counted, and is no event") {
+  const auto sum = RecordBuilder(PERF_RECORD_LOST_SAMPLES).u64(7).trailer(1, 1, 0, 0, 5).build();
+  const Played played = play(one_event()
+                                 .record(stack_sample(5, 1, 300))
+                                 .record(sum)
+                                 .record(stack_sample(5, 1, 400))
+                                 .file());
+  CHECK(played.sink.times == Times{300, 400});
+  CHECK(played.figures.stats.lost_samples == 7);
+}
+
 TEST_CASE("what perf's own filter did not want is no loss") {
   const auto filtered =
       RecordBuilder(PERF_RECORD_LOST_SAMPLES, 1 << 15).u64(5000).trailer(1, 1, 900, 0, 5).build();

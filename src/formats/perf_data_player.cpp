@@ -108,7 +108,8 @@ class Player {
     }
     if (is_of_filter(header, decoded.event)) {
       if (may_be_of_ours(event)) {
-        figures_.filtered_samples += std::get<sampling::LostEvent>(decoded.event.body).count;
+        const uint64_t count = std::get<sampling::LostEvent>(decoded.event.body).count;
+        figures_.filtered_samples = sampling::sum_of_lost(figures_.filtered_samples, count);
       }
       return;
     }
@@ -145,9 +146,9 @@ class Player {
     const auto* lost = std::get_if<sampling::LostEvent>(&decoded.body);
     if (lost == nullptr) return;
     if (header.type == PERF_RECORD_LOST) {
-      lost_records_ += lost->count;
+      lost_records_ = sampling::sum_of_lost(lost_records_, lost->count);
     } else if (may_be_of_ours(event)) {
-      lost_samples_ += lost->count;
+      lost_samples_ = sampling::sum_of_lost(lost_samples_, lost->count);
     }
   }
 

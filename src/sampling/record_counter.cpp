@@ -19,7 +19,8 @@ void RecordCounter::count(const RecordHeader& header, const DecodedRecord& decod
 void RecordCounter::count_body(const RecordHeader& header, const Event& event) {
   if (const auto* lost = std::get_if<LostEvent>(&event.body)) {
     const bool is_hardware = header.type == PERF_RECORD_LOST_SAMPLES;
-    (is_hardware ? dropped_by_hardware_ : lost_by_records_) += lost->count;
+    uint64_t& sum = is_hardware ? dropped_by_hardware_ : lost_by_records_;
+    sum = sum_of_lost(sum, lost->count);
     update_losses();
   } else if (const auto* throttle = std::get_if<ThrottleEvent>(&event.body)) {
     if (throttle->begins) ++stats_.throttled;
@@ -49,7 +50,7 @@ void RecordCounter::set_lost_by_events(std::optional<uint64_t> lost) {
 
 void RecordCounter::update_losses() {
   const uint64_t samples = lost_by_events_.value_or(lost_by_records_);
-  stats_.lost_samples = samples + dropped_by_hardware_;
+  stats_.lost_samples = sum_of_lost(samples, dropped_by_hardware_);
   stats_.lost_records = lost_by_records_ - std::min(lost_by_records_, samples);
 }
 

@@ -16,6 +16,13 @@ enum class RecordFate : uint8_t {
   Duplicate,  // a thread born during the attach was sampled twice
 };
 
+// Losses stay at this, so that they and all else that is counted can be added up: files may tell of
+// any number.
+inline constexpr uint64_t kMostLost = INT64_MAX;
+constexpr uint64_t sum_of_lost(uint64_t a, uint64_t b) {
+  return a < kMostLost && b < kMostLost - a ? a + b : kMostLost;
+}
+
 class RecordCounter {
  public:
   // Each record, once.

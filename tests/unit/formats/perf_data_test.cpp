@@ -1,6 +1,7 @@
 // Whole files: from bytes to events.
 #include "formats/perf_data.h"
 
+#include "sampling/record_counter.h"
 #include "support/catch2.h"
 #include "support/perf_data_builder.h"
 
@@ -406,6 +407,14 @@ TEST_CASE("what perf sums up at the end is not counted twice as lost") {
   const Played alone = play(one_event().record(lost(PERF_RECORD_LOST, 10)).file());
   CHECK(alone.figures.stats.lost_samples == 10);
   CHECK(alone.figures.stats.lost_records == 0);
+}
+
+TEST_CASE("losses beyond all numbers do not begin at zero again") {
+  for (const uint32_t type : {PERF_RECORD_LOST, PERF_RECORD_LOST_SAMPLES}) {
+    const Played played =
+        play(one_event().record(lost(type, UINT64_MAX)).record(lost(type, 10)).file());
+    CHECK(played.figures.stats.lost_samples == sampling::kMostLost);
+  }
 }
 
 TEST_CASE("a sum of losses that has no time is counted, and is no event") {

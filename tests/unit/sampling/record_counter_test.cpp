@@ -44,6 +44,16 @@ TEST_CASE("without a count of the kernel, all that LOST tells may be samples") {
   CHECK(counter.stats().lost_records == 0);
 }
 
+TEST_CASE("losses beyond all numbers do not begin at zero again") {
+  RecordCounter counter;
+  count(counter, PERF_RECORD_LOST, LostEvent{UINT64_MAX - 1});
+  count(counter, PERF_RECORD_LOST, LostEvent{7});
+  CHECK(counter.stats().lost_samples == kMostLost);
+  count(counter, PERF_RECORD_LOST_SAMPLES, LostEvent{UINT64_MAX});
+  count(counter, PERF_RECORD_LOST_SAMPLES, LostEvent{2});
+  CHECK(counter.stats().lost_samples == kMostLost);
+}
+
 TEST_CASE("the kernel's count tells lost samples from other lost records") {
   RecordCounter counter;
   count(counter, PERF_RECORD_LOST, LostEvent{7});

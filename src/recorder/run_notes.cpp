@@ -321,8 +321,8 @@ std::string no_switches(const RunFigures& figures) {
 std::string cut_symbol_tables(const RunFigures& figures) {
   if (figures.symbol_tables_cut == 0) return "";
   return fmt::format(
-      "{} symbol table{} too large to be read beside the others: names of functions may be missing "
-      "in the profile. Sentry adds them from debug files",
+      "{} symbol table{} too large, or full of symbols over each other: names of functions may be "
+      "missing or wrong in the profile. Sentry adds them from debug files",
       figures.symbol_tables_cut, figures.symbol_tables_cut == 1 ? " was" : "s were");
 }
 

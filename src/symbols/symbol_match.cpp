@@ -66,7 +66,10 @@ void SymbolMatch::add(const Symbol& symbol) {
   size_t i = first_at_or_above(symbol.start);
   offer(symbol, rank_of_start, last_starts_[i]);
   for (; i < addresses_.size() && addresses_[i].value - symbol.start < symbol.size_bytes; ++i) {
-    if (comparisons_left_ == 0) return;
+    if (comparisons_left_ == 0) {
+      is_cut_ = true;
+      return;
+    }
     --comparisons_left_;
     offer(symbol, rank_of_holder, holders_[i]);
   }

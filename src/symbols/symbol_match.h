@@ -51,6 +51,9 @@ class SymbolMatch {
               std::span<const LinkAddress> sorted_addresses);
 
   void add(const Symbol& symbol);
+  // Whether symbols overlap so much that not all could be compared: addresses may lack names, or
+  // have those of outer symbols.
+  bool is_cut() const { return is_cut_; }
 
   // Of neighbouring addresses that have the same one, there is one.
   struct Winners {
@@ -89,6 +92,7 @@ class SymbolMatch {
   std::vector<Place> holders_;      // the best symbol with a size that holds address i
   std::vector<Place> last_starts_;  // the last symbol that starts in (address i-1, address i]
   uint64_t comparisons_left_;
+  bool is_cut_ = false;
 };
 
 }  // namespace sentry_prof::symbols

@@ -72,19 +72,20 @@ std::optional<Symbol> as_code_symbol(const elf::Layout& layout, const RawSymbol&
   return symbol;
 }
 
-void add_symbols(const ByteSource& file, const elf::Layout& layout, const elf::Section& table,
+// False if not all of the table may be read.
+bool add_symbols(const ByteSource& file, const elf::Layout& layout, const elf::Section& table,
                  SymbolMatch& match, SymbolBudget& budget) {
   const size_t entry_bytes = layout.is_64_bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
   const size_t piece_bytes = kPiece_bytes / entry_bytes * entry_bytes;
-  const uint64_t wanted_bytes = std::min(table.size_bytes, kMaxTable_bytes);
-  if (wanted_bytes > budget.table_bytes) ++budget.tables_cut;
-  uint64_t left = std::min(wanted_bytes, budget.table_bytes) / entry_bytes * entry_bytes;
+  const uint64_t readable_bytes = std::min(kMaxTable_bytes, budget.table_bytes);
+  const bool is_whole = table.size_bytes <= readable_bytes;
+  uint64_t left = std::min(table.size_bytes, readable_bytes) / entry_bytes * entry_bytes;
   budget.table_bytes -= left;
   uint64_t offset = table.file_offset;
   std::vector<std::byte> piece;
   while (left != 0) {
     piece.resize(static_cast<size_t>(std::min<uint64_t>(left, piece_bytes)));
-    if (!file.read_at(offset, piece)) return;
+    if (!file.read_at(offset, piece)) break;
     ByteReader reader(piece, layout.order);
     while (!reader.at_end()) {
       const auto symbol = as_code_symbol(layout, decode_symbol(reader, layout.is_64_bit));
@@ -93,6 +94,7 @@ void add_symbols(const ByteSource& file, const elf::Layout& layout, const elf::S
     offset += piece.size();
     left -= piece.size();
   }
+  return is_whole;
 }
 
 // Some linkers write "name@VERSION" and "name@@VERSION" into .symtab.
@@ -238,7 +240,8 @@ Names names_of_table(const Question& asked, const ByteSource& file,
   Names names(asked.sorted_addresses.size());
   if (!table || asked.sorted_addresses.empty()) return names;
   SymbolMatch match(asked.layout, asked.function_starts, asked.sorted_addresses);
-  add_symbols(file, asked.layout, table->symbols, match, asked.budget);
+  const bool is_whole = add_symbols(file, asked.layout, table->symbols, match, asked.budget);
+  if (!is_whole || match.is_cut()) ++asked.budget.tables_cut;
 
   const auto [choices, choice_of] = match.winners();
   const std::vector<std::string> shown =

@@ -22,8 +22,8 @@ struct SymbolBudget {
   size_t unpacked_bytes = size_t{128} << 20;  // of MiniDebugInfo
   uint64_t demangling_ns = 2'000'000'000;     // of 100,000 real names it takes a quarter
   uint64_t (*now_ns)() = nullptr;             // null: demangling takes what it takes
-  // What was left out for want of it: tables that were not, or not wholly, read, and names that
-  // stayed mangled.
+  // What was left out for want of it: tables that were not, or not wholly, read or compared (or are
+  // larger than any real one), and names that stayed mangled.
   uint64_t tables_cut = 0;
   uint64_t names_left_mangled = 0;
 };

@@ -392,7 +392,18 @@ TEST_CASE("names_at ends on a table whose symbols all hold all addresses") {
   std::vector<SymbolTableBuilder::Symbol> symbols(60'000, function("all", 1, UINT32_MAX));
   std::vector<uint64_t> addresses;
   for (uint64_t i = 0; i < 60'000; ++i) addresses.push_back(0x1000 + i);
-  CHECK(names(with_symbols(symbols), addresses).front() == "all");
+  symbols::SymbolBudget budget;
+  CHECK(names(with_symbols(symbols), addresses, budget).front() == "all");
+  CHECK(budget.tables_cut == 1);
+}
+
+TEST_CASE("names_at counts a table that is larger than any real one") {
+  const MemoryByteSource file(with_symbols({function("f", 0x1000, 0x10)}));
+  elf::Layout layout = elf::read_layout(file).value();
+  layout.symtab->symbols.size_bytes = uint64_t{385} << 20;
+  symbols::SymbolBudget budget;
+  symbols::names_at(file, layout, std::vector<LinkAddress>{{0x1000}}, budget);
+  CHECK(budget.tables_cut == 1);
 }
 
 TEST_CASE("names_at reads the tables of all images up to a common bound, and counts what is cut") {

@@ -25,8 +25,12 @@ constexpr uint64_t kMaxFrequency_hz = 1'000'000;
 
 // 0: each sample is of a number of counts.
 uint32_t frequency_of(const perf_event_attr& attr) {
-  if (attr.freq == 0) return 0;
-  return static_cast<uint32_t>(std::clamp<uint64_t>(attr.sample_freq, 1, kMaxFrequency_hz));
+  uint64_t frequency_hz = attr.sample_freq;
+  if (attr.freq == 0) {
+    if (!formats::counts_nanoseconds(attr) || attr.sample_period == 0) return 0;
+    frequency_hz = kNsPerSecond / attr.sample_period;  // perf record -c
+  }
+  return static_cast<uint32_t>(std::clamp<uint64_t>(frequency_hz, 1, kMaxFrequency_hz));
 }
 
 // Before Linux 3.7 (December 2012) perf had no stacks. Archives and stores that are to be the same

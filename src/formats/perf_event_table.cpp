@@ -76,13 +76,16 @@ uint64_t load_u64(Bytes record, size_t offset) {
 
 }  // namespace
 
+bool counts_nanoseconds(const perf_event_attr& attr) {
+  const uint32_t what = what_is_counted(attr);
+  return attr.type == PERF_TYPE_SOFTWARE &&
+         (what == PERF_COUNT_SW_CPU_CLOCK || what == PERF_COUNT_SW_TASK_CLOCK);
+}
+
 bool counts_time(const perf_event_attr& attr) {
   const uint32_t what = what_is_counted(attr);
-  if (attr.type == PERF_TYPE_SOFTWARE) {
-    return what == PERF_COUNT_SW_CPU_CLOCK || what == PERF_COUNT_SW_TASK_CLOCK;
-  }
-  return attr.type == PERF_TYPE_HARDWARE &&
-         (what == PERF_COUNT_HW_CPU_CYCLES || what == PERF_COUNT_HW_REF_CPU_CYCLES);
+  const bool is_cycles = what == PERF_COUNT_HW_CPU_CYCLES || what == PERF_COUNT_HW_REF_CPU_CYCLES;
+  return counts_nanoseconds(attr) || (attr.type == PERF_TYPE_HARDWARE && is_cycles);
 }
 
 bool counts_no_time(const perf_event_attr& attr) {

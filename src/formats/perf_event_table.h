@@ -15,6 +15,8 @@ namespace sentry_prof::formats {
 // damage.
 constexpr bool is_perf_time(uint64_t time_ns) { return time_ns != 0 && time_ns <= INT64_MAX; }
 
+// Whether it is one of the kernel's two clocks: a period of it is nanoseconds.
+bool counts_nanoseconds(const perf_event_attr& attr);
 // Whether its samples stand for time on a CPU: the two clocks, and cycles.
 bool counts_time(const perf_event_attr& attr);
 // Whether they are known to stand for something else; what raw events count only their names say.

@@ -119,6 +119,26 @@ TEST_CASE("a file that is cut off is not told to have been recorded without a cl
   CHECK_FALSE(has_note(*cut, "-k CLOCK_MONOTONIC"));
 }
 
+TEST_CASE("a period of a clock is a frequency, one of anything else is not") {
+  const auto requested_hz = [](uint64_t config, uint64_t period) {
+    perf_event_attr attr = stack_attr();
+    attr.config = config;
+    attr.freq = 0;
+    attr.sample_period = period;
+    attr.sample_regs_user = kOwnRegisters;
+    FakeSink sink;
+    const auto builder = PerfDataBuilder().event(attr, {5}).record(sample(100));
+    return convert(builder.file(), sink)->requested_hz;
+  };
+  for (const uint64_t clock : {PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK}) {
+    CHECK(requested_hz(clock, 10'000'000) == 100);
+    CHECK(requested_hz(clock, 5'000'000'000) == 1);
+    CHECK(requested_hz(clock, 1) == 1'000'000);
+    CHECK(requested_hz(clock, 0) == 0);
+  }
+  CHECK(requested_hz(PERF_COUNT_SW_PAGE_FAULTS, 10'000'000) == 0);
+}
+
 TEST_CASE("a closed output ends it and is told once") {
   auto builder = file_of(kOwnRegisters);
   constexpr int kChunks = 500;

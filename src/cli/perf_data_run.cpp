@@ -107,6 +107,10 @@ std::vector<std::string> notes_of(const PerfData& data, const PerfDataRun& run,
     notes.emplace_back(
         "the file is cut off behind its records: build ids and names of events may be missing");
   }
+  if (data.header().exceeds_limits) {
+    notes.emplace_back(
+        "the file tells of more events, build ids or names than are read: some may be missing");
+  }
   if (data.survey().end == formats::PerfRecordsEnd::Malformed) {
     notes.push_back("the file is damaged: what stands before the damage was taken");
   }

@@ -79,9 +79,13 @@ perf_event_attr to_attr(Bytes bytes) {
 }
 
 void add_event(Bytes attr, Bytes ids, PerfDataHeader& header) {
-  if (header.events.size() >= kMaxPerfEvents) return;
   const size_t id_count = ids.size() / sizeof(uint64_t);
-  if (id_count > kMaxPerfEventIds - header.event_id_count) return;
+  const bool has_room =
+      header.events.size() < kMaxPerfEvents && id_count <= kMaxPerfEventIds - header.event_id_count;
+  if (!has_room) {
+    header.exceeds_limits = true;
+    return;
+  }
   PerfEvent event;
   event.attr = to_attr(attr);
   event.name = fmt::format("{}:{:#x}", event.attr.type, event.attr.config);
@@ -188,7 +192,11 @@ void read_features(const ByteSource& file, const FeatureBits& bits, PerfDataHead
     if (!range_fits(part.offset, part.size_bytes, file.size_bytes())) header.lacks_features = true;
     if (!is_wanted(feature)) continue;
     const auto bytes = read_part(file, part, kMaxPerfFeature_bytes);
-    if (bytes) add_feature(feature, *bytes, header);
+    if (bytes) {
+      add_feature(feature, *bytes, header);
+    } else if (bytes.error().code == ErrorCode::LimitExceeded) {
+      header.exceeds_limits = true;
+    }
   }
 }
 
@@ -301,7 +309,10 @@ void add_perf_build_id(Bytes record, PerfDataHeader& header) {
   const bool has_room = path.size() <= sampling::kLongestPath_bytes &&
                         header.build_ids.size() < kMaxPerfBuildIds &&
                         header.build_id_paths_bytes + path.size() <= kMaxPerfBuildIdPaths_bytes;
-  if (!has_room) return;
+  if (!has_room) {
+    header.exceeds_limits = true;
+    return;
+  }
   header.build_id_paths_bytes += path.size();
   header.build_ids.push_back(
       {std::string(path), {id.begin(), id.begin() + static_cast<ptrdiff_t>(id_bytes)}});

@@ -43,6 +43,7 @@ struct PerfClock {
 struct PerfDataHeader {
   bool is_cut_off = false;      // perf did not finish the file: no features, records up to its end
   bool lacks_features = false;  // it ends before all of them, as of a copy that broke off
+  bool exceeds_limits = false;  // it has more of events, build ids or features than is read
   uint64_t data_offset = 0;
   uint64_t data_bytes = 0;
   std::vector<PerfEvent> events;

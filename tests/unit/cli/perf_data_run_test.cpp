@@ -139,6 +139,14 @@ TEST_CASE("a period of a clock is a frequency, one of anything else is not") {
   CHECK(requested_hz(PERF_COUNT_SW_PAGE_FAULTS, 10'000'000) == 0);
 }
 
+TEST_CASE("a file that has more than is read is told of") {
+  FakeSink sink;
+  auto file = file_of(kOwnRegisters).record(sample(100));
+  CHECK_FALSE(has_note(*convert(file.file(), sink), "than are read"));
+  file.feature(12, std::vector<std::byte>(formats::kMaxPerfFeature_bytes + 1));
+  CHECK(has_note(*convert(file.file(), sink), "than are read"));
+}
+
 TEST_CASE("a closed output ends it and is told once") {
   auto builder = file_of(kOwnRegisters);
   constexpr int kChunks = 500;

@@ -117,6 +117,22 @@ TEST_CASE("paths of build ids are bounded, each and all together") {
   const auto record = build_id(kUserWithSize, 1, 16, std::string(4096, 'a'));
   for (size_t i = 0; i < 5000; ++i) add_perf_build_id(record, header);
   CHECK(header.build_ids.size() == kMaxPerfBuildIdPaths_bytes / 4096);
+  CHECK(header.exceeds_limits);
+}
+
+TEST_CASE("what is more than is read is told, not left out in silence") {
+  const std::vector<std::byte> largest(kMaxPerfFeature_bytes), larger(kMaxPerfFeature_bytes + 1);
+  CHECK_FALSE(header_of(one_event().record(finished_round()).feature(4, largest)).exceeds_limits);
+  CHECK(header_of(one_event().record(finished_round()).feature(4, larger)).exceeds_limits);
+  PerfDataHeader header;
+  const perf_event_attr attr = stack_attr();
+  for (size_t i = 0; i < kMaxPerfEvents; ++i) {
+    add_perf_attr({reinterpret_cast<const std::byte*>(&attr), sizeof attr}, header);
+  }
+  CHECK_FALSE(header.exceeds_limits);
+  add_perf_attr({reinterpret_cast<const std::byte*>(&attr), sizeof attr}, header);
+  CHECK(header.exceeds_limits);
+  CHECK(header.events.size() == kMaxPerfEvents);
 }
 
 TEST_CASE("features tell build ids, clock, machine and names") {

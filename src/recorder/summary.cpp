@@ -194,6 +194,15 @@ bool is_worth_telling(Loss loss, bool is_verbose) {
   return is_verbose || (loss != Loss::Duplicate && loss != Loss::OutsideProcess);
 }
 
+// Below the line of what the kernel lost.
+std::string advice_on_lost_samples(const RunFigures& figures) {
+  return figures.is_converted
+             ? "            Record with a lower frequency (perf record -F) or larger buffers "
+               "(-m).\n"
+             : "            Lower --frequency or --stack-bytes; if the buffers are small (-v), "
+               "raise kernel.perf_event_mlock_kb.\n";
+}
+
 std::string loss_lines(const RunFigures& figures, bool is_verbose) {
   std::string text;
   for (size_t i = 0; i < kLossCount; ++i) {
@@ -201,13 +210,7 @@ std::string loss_lines(const RunFigures& figures, bool is_verbose) {
     const uint64_t count = figures.sample.losses[i];
     if (count == 0 || !is_worth_telling(loss, is_verbose)) continue;
     text += fmt::format("  lost      {}: {}\n", counted(count, "sample"), describe(loss));
-  }
-  if (figures.samples_lost() > 0) {
-    text += figures.is_converted
-                ? "            Record with a lower frequency (perf record -F) or larger buffers "
-                  "(-m).\n"
-                : "            Lower --frequency or --stack-bytes; if the buffers are small (-v), "
-                  "raise kernel.perf_event_mlock_kb.\n";
+    if (loss == Loss::RingFull) text += advice_on_lost_samples(figures);
   }
   if (figures.sampler.throttled > 0) {
     text += fmt::format("  throttled {} by the kernel: {}\n",

@@ -72,7 +72,9 @@ TEST_CASE("The summary JSON names every loss") {
 TEST_CASE("The printed summary tells a loss and what to do about it") {
   const std::string text = summary_text(consistent_figures(), {}, false);
   CHECK(text.find("7 samples: the kernel's buffers were full") != std::string::npos);
-  CHECK(text.find("perf_event_mlock_kb") != std::string::npos);
+  const size_t advice = text.find("perf_event_mlock_kb");
+  CHECK(advice != std::string::npos);
+  CHECK(advice < text.rfind("  lost "));  // below its own line, not below those of other losses
 }
 
 TEST_CASE("Without samples no rate and no shares are printed") {

@@ -129,18 +129,16 @@ void PerfEventTable::choose(const std::vector<uint64_t>& samples) {
       with_stacks_.begin(), with_stacks_.end(),
       [&worth](const Candidate& a, const Candidate& b) { return worth(a) < worth(b); });
   if (best == with_stacks_.end()) return;
-  sampled_ = {best->index};
+  sampled_event_ = best->index;
+  is_sampled_.assign(size_, false);
+  is_sampled_[best->index] = true;
   std::set<uint32_t> cores = {cores_of(best->attr)};
   for (const Candidate& event : with_stacks_) {
     // A further event on the same cores would draw their time twice.
     if (count_the_same(event.attr, best->attr) && cores.insert(cores_of(event.attr)).second) {
-      sampled_.push_back(event.index);
+      is_sampled_[event.index] = true;
     }
   }
-}
-
-bool PerfEventTable::is_sampled(size_t event) const {
-  return std::find(sampled_.begin(), sampled_.end(), event) != sampled_.end();
 }
 
 size_t PerfEventTable::event_of(Bytes record) const {

@@ -48,10 +48,10 @@ class PerfEventTable {
   void choose(const std::vector<uint64_t>& samples);
   // Of the events with user registers and stacks that have samples the first that counts time
   // (counts_time()); if none does, the first. If none has samples, the same of all.
-  size_t sampled_event() const { return sampled_.empty() ? kUnknown : sampled_.front(); }
+  size_t sampled_event() const { return sampled_event_; }
   // Whether its samples are handed on: the sampled event, and those that count the same on cores of
   // another kind (cpu_core/cycles/ and cpu_atom/cycles/).
-  bool is_sampled(size_t event) const;
+  bool is_sampled(size_t event) const { return event < is_sampled_.size() && is_sampled_[event]; }
 
  private:
   struct Candidate {
@@ -66,7 +66,8 @@ class PerfEventTable {
   std::map<uint64_t, size_t> event_by_id_;
   size_t size_ = 0;
   std::vector<Candidate> with_stacks_;
-  std::vector<size_t> sampled_;  // one for each kind of cores
+  size_t sampled_event_ = kUnknown;
+  std::vector<bool> is_sampled_;  // by event; of each kind of cores one is
   bool have_chains_ = false;
   bool have_one_place_for_ids_ = true;
   std::string problem_;  // of the first event that cannot be read; those after it do not matter

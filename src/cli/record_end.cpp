@@ -27,8 +27,7 @@ RecordEnd leave(const ProfileOptions& options, recorder::RunResult& run,
       report(options, run.figures, outputs.files, outputs.chunks.half_written()) && end.is_written;
   if (outputs.upload != nullptr) {
     signals.hold_again();
-    end.sent =
-        outputs.upload->finish(signals.fd(), run.reason == recorder::StopReason::Signal, on_tick);
+    end.sent = outputs.upload->finish(signals.fd(), run.was_end_asked_for, on_tick);
     run.figures.uploads = end.sent.figures;
     if (is_killable) {
       end.taken = signals.take();

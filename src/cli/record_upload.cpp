@@ -229,10 +229,10 @@ void RecordUpload::send_the_rest(int signal_fd, uint64_t patience_ns,
   }
 }
 
-UploadEnd RecordUpload::finish(int signal_fd, bool was_ended_by_signal,
+UploadEnd RecordUpload::finish(int signal_fd, bool was_end_asked_for,
                                const std::function<void()>& on_tick) {
   send_transaction();
-  send_the_rest(signal_fd, was_ended_by_signal ? kGrace_ns : kLongestEnd_ns, on_tick);
+  send_the_rest(signal_fd, was_end_asked_for ? kGrace_ns : kLongestEnd_ns, on_tick);
   const upload::QueueFigures figures = queue_->finish(0);
   tell(figures);
   const uint64_t lost = keep_unsent(figures);

@@ -40,9 +40,9 @@ class RecordUpload final : public ChunkUpload {
   Result<void> send_chunk(const Profile& profile, std::string_view json) override;
 
   // The recording is over: sends the transaction and what is left, for as long as `upload` would
-  // try; once `signal_fd` is readable, or where a signal ended the recording, for at most 5 s. Then
+  // try; where a signal asked for the end for at most 5 s, and until `signal_fd` is readable. Then
   // says what was not sent and where it is. `on_tick`: as leave() has it.
-  UploadEnd finish(int signal_fd, bool was_ended_by_signal, const std::function<void()>& on_tick);
+  UploadEnd finish(int signal_fd, bool was_end_asked_for, const std::function<void()>& on_tick);
 
  private:
   RecordUpload(const RecordOptions& options, upload::StopEvent stop)

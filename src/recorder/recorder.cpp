@@ -277,6 +277,7 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
     result.signal = signals_.ending_signal();
     result.reason = StopReason::Signal;
   }
+  result.was_end_asked_for = result.reason == StopReason::Signal || signals_.has_passed_on();
   return result;
 }
 

@@ -52,6 +52,8 @@ struct RunResult {
   RunFigures figures;
   StopReason reason = StopReason::TargetEnded;
   int signal = 0;  // with StopReason::Signal
+  // By a signal, be it that a launched command got it and ended of it.
+  bool was_end_asked_for = false;
 };
 
 class Recorder {

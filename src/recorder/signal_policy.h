@@ -41,6 +41,9 @@ class SignalPolicy {
   void let_repeats_pass();
   // The signal that ended the recording; 0 if none did.
   int ending_signal() const { return ending_signal_; }
+  // Whether a launched command was told to end: by a SIGINT, SIGTERM or SIGHUP that was passed on,
+  // or that it got by the terminal.
+  bool has_passed_on() const { return has_passed_on_; }
   // Whether a ^C has come by the terminal, which the launched command got, too. A shell's loop goes
   // on unless what it waits for dies of that ^C (bash, zsh: "wait and cooperative exit").
   bool is_interrupted_at_terminal() const { return is_interrupted_at_terminal_; }

@@ -120,6 +120,23 @@ TEST_CASE("^C waits for a silent server for a short while, and says where the re
   CHECK(files_in(has_spool ? directory.path() + "/spool" : directory.path()) == 1);
 }
 
+TEST_CASE("A signal that ends the command waits no longer for a silent server", "[record_upload]") {
+  const SentryServer server(R"([{"do": "stall"}])");
+  const TemporaryDirectory directory;
+  BackgroundProcess record(
+      sentry_prof_in(directory, {"record", "--upload", "--dsn", server.dsn(kKey), "--spool",
+                                 "spool", "--", "bash", "-c", "echo ready; while :; do :; done"}));
+  REQUIRE(record.wait_for_output("ready"));
+  sleep_for(1.0);
+  const double begin_s = now_s();
+  record.send_signal(SIGTERM);
+  const auto result = without_key(record.wait(90));
+  INFO(result.standard_error);
+  CHECK(result.status() == 128 + SIGTERM);
+  CHECK(now_s() - begin_s < 15);  // 5 s of them for the server, not 60
+  CHECK(files_in(directory.file("spool")) == 1);
+}
+
 TEST_CASE("What is the command's does not end the sending of the rest", "[record_upload]") {
   const SentryServer server(R"([{"status": 200, "delay": 3}])");
   const TemporaryDirectory directory;

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -24,9 +25,9 @@ namespace {
 constexpr size_t kMaxFile_bytes = 64 * 1024;
 
 // Ours, root's, or that of the user behind sudo.
-bool is_trusted(const std::string& path) {
+bool is_trusted(const os::FileByteSource& file) {
   struct stat facts = {};
-  if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return false;
+  if (::fstat(file.fd(), &facts) != 0) return false;
   const bool others_may_write = (facts.st_mode & S_IWOTH) != 0;
   return !others_may_write && os::is_trusted_owner(facts.st_uid);
 }
@@ -41,17 +42,30 @@ std::string_view unquoted(std::string_view text) {
   return is_quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// Adds what is there but not believed to `passed_over`.
+// Nothing if it cannot be read, or is no few lines of text.
+std::optional<std::string> text_of(const os::FileByteSource& file) {
+  if (file.size_bytes() > kMaxFile_bytes) return {};
+  std::string text(file.size_bytes(), '\0');
+  if (!file.read_at(0, std::as_writable_bytes(std::span(text)))) return {};
+  return text;
+}
+
+// Adds what is there but not believed to `passed_over`. What is judged is what is read: the name
+// may be another file's a moment later.
 std::optional<Found> look_into(const std::filesystem::path& directory, std::string& passed_over) {
   const std::string path = (directory / ".sentryclirc").string();
-  if (!is_trusted(path)) {
+  const auto file = os::FileByteSource::open(path);
+  if (!file || !is_trusted(**file)) {
     if (::access(path.c_str(), F_OK) == 0) {
       passed_over += fmt::format(
-          ". {} was passed over: it belongs to another user, or everybody may write to it", path);
+          ". {} was passed over: it cannot be read, belongs to another user, or everybody may "
+          "write "
+          "to it",
+          path);
     }
     return {};
   }
-  const auto text = os::read_small_file(path, kMaxFile_bytes);
+  const auto text = text_of(**file);
   if (!text) return {};
   std::string dsn = dsn_in_sentryclirc(*text);
   if (dsn.empty()) return {};

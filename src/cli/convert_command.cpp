@@ -160,7 +160,7 @@ int convert_command(ConvertOptions options) {
     complain(ok.error().message + ". Try: sentry-prof convert --help");
     return kWrongUsage;
   }
-  os::make_write_signals_errors();
+  os::make_broken_pipe_an_error();
   const auto file = open_input(options.input);
   if (!file) {
     complain(file.error().message);

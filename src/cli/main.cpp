@@ -13,6 +13,7 @@
 #include "cli/validate_command.h"
 #include "cli/validate_options.h"
 #include "os/heap.h"
+#include "os/signals.h"
 #include "os/standard_streams.h"
 #include "sentry_prof/result.h"
 
@@ -309,6 +310,7 @@ int main(int argc, char** argv) {
   using namespace sentry_prof::cli;
   sentry_prof::os::ensure_standard_fds();
   sentry_prof::os::give_back_large_blocks();
+  sentry_prof::os::make_size_limit_an_error();
   if (::getauxval(AT_SECURE) != 0 && ::getuid() != ::geteuid()) {
     complain("must not be installed setuid; use sudo, or give it CAP_PERFMON");
     return kOwnFailure;

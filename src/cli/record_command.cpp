@@ -288,7 +288,7 @@ int record_command(RecordOptions options) {
     return kWrongUsage;
   }
   if (!options.replay.empty()) {
-    os::make_write_signals_errors();
+    os::make_broken_pipe_an_error();
     return record_replayed(options);
   }
   const auto signals = os::SignalSet::install(!options.command.empty());

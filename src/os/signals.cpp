@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <optional>
 
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -16,10 +17,9 @@ namespace {
 
 // As this process found them when it started; install() runs once, before any thread.
 struct InheritedSignals {
-  bool is_saved = false;
+  bool is_saved = false;  // all but the two that others than install() change, too
+  std::optional<struct sigaction> on_broken_pipe, on_file_too_large;
   sigset_t mask{};
-  struct sigaction on_broken_pipe = {};
-  struct sigaction on_file_too_large = {};
   struct sigaction on_interrupt = {};
   struct sigaction on_termination = {};
   struct sigaction on_child_end = {};
@@ -59,6 +59,12 @@ void ignore(int signal, struct sigaction* previous) {
   ::sigaction(signal, &action, previous);
 }
 
+void ignore_once(int signal, std::optional<struct sigaction>& inherited) {
+  if (inherited) return;
+  inherited.emplace();
+  ignore(signal, &*inherited);
+}
+
 void set_default(int signal, struct sigaction* previous) {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
@@ -66,9 +72,9 @@ void set_default(int signal, struct sigaction* previous) {
 }
 
 void save_and_set_dispositions() {
+  make_broken_pipe_an_error();
+  make_size_limit_an_error();
   if (g_inherited.is_saved) return;
-  ignore(SIGPIPE, &g_inherited.on_broken_pipe);
-  ignore(SIGXFSZ, &g_inherited.on_file_too_large);
   // A shell without job control starts what goes before '&' with SIGINT ignored, so that ^C does
   // not reach it. Who sends us one by kill still means it.
   set_default(SIGINT, &g_inherited.on_interrupt);
@@ -130,15 +136,14 @@ void SignalSet::hold_again() const {
   ::pthread_sigmask(SIG_BLOCK, &ending, nullptr);
 }
 
-void make_write_signals_errors() {
-  ignore(SIGPIPE, nullptr);
-  ignore(SIGXFSZ, nullptr);
-}
+void make_size_limit_an_error() { ignore_once(SIGXFSZ, g_inherited.on_file_too_large); }
+
+void make_broken_pipe_an_error() { ignore_once(SIGPIPE, g_inherited.on_broken_pipe); }
 
 void restore_signals_for_exec() {
   if (!g_inherited.is_saved) return;
-  ::sigaction(SIGPIPE, &g_inherited.on_broken_pipe, nullptr);
-  ::sigaction(SIGXFSZ, &g_inherited.on_file_too_large, nullptr);
+  ::sigaction(SIGPIPE, &*g_inherited.on_broken_pipe, nullptr);
+  ::sigaction(SIGXFSZ, &*g_inherited.on_file_too_large, nullptr);
   ::sigaction(SIGINT, &g_inherited.on_interrupt, nullptr);
   ::sigaction(SIGTERM, &g_inherited.on_termination, nullptr);
   ::sigaction(SIGCHLD, &g_inherited.on_child_end, nullptr);

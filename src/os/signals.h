@@ -46,10 +46,12 @@ class SignalSet {
   Fd fd_, command_fd_;
 };
 
-// SIGPIPE and SIGXFSZ are ignored from now on: writing to a closed pipe or past RLIMIT_FSIZE is an
-// errno, not our death. Part of install(), for what needs no more of it.
-void make_write_signals_errors();
-// In a child before exec: dispositions and mask as they were before install().
+// SIGXFSZ is ignored from now on: writing past RLIMIT_FSIZE is an errno, not our death that leaves
+// a temporary file. Part of install(); before it for what comes before, or needs no more of it.
+void make_size_limit_an_error();
+// Likewise of SIGPIPE and a pipe that nobody reads any more.
+void make_broken_pipe_an_error();
+// In a child before exec: dispositions and mask as they were when this process started.
 void restore_signals_for_exec();
 // Ends this process by `signal` with its default action.
 [[noreturn]] void die_by_signal(int signal);

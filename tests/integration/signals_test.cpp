@@ -6,8 +6,10 @@
 #include "target_path.h"
 
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <string>
 #include <utility>
 
 #include <fcntl.h>
@@ -237,6 +239,22 @@ TEST_CASE("A parent that ignored SIGCHLD does not take the command's status", "[
                                  "while [ $((i += 1)) -lt 100000 ]; do :; done; exit 5"}});
   INFO(result.standard_error);
   CHECK(result.status() == 5);
+}
+
+TEST_CASE("The launched command ignores nothing that sentry-prof was not started with",
+          "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const auto ignored = [&](const std::string& trap) {
+    Command command =
+        record_command(directory, {.command = {"grep", "SigIgn", "/proc/self/status"}});
+    command.arguments.insert(command.arguments.begin(), {"sh", "-c", trap + "exec \"$0\" \"$@\""});
+    const std::string line = run_command(command).standard_output;
+    return std::stoull(line.substr(line.find(':') + 1), nullptr, 16);
+  };
+  const auto bits = uint64_t{1} << (SIGXFSZ - 1) | uint64_t{1} << (SIGPIPE - 1);
+  CHECK((ignored("") & bits) == 0);
+  CHECK((ignored("trap '' XFSZ PIPE; ") & bits) == bits);
 }
 
 TEST_CASE("What ended the launched command is said, as shells do", "[signals]") {

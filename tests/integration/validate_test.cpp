@@ -273,6 +273,16 @@ TEST_CASE("--fix writes nothing for what it cannot mend at all", "[validate]") {
   }
 }
 
+TEST_CASE("--fix past the limit of file sizes is an error, and leaves no file behind",
+          "[validate]") {
+  const TemporaryDirectory directory;
+  const auto result = shell("ulimit -f 1; $V --fix -o out.json $GOLDEN", directory);
+  INFO(result.standard_output << result.standard_error);
+  CHECK(result.status() == 7);
+  CHECK(contains(result.standard_error, "out.json: "));
+  CHECK(std::filesystem::is_empty(directory.path()));
+}
+
 TEST_CASE("--fix wants one FILE, and -o", "[validate]") {
   const TemporaryDirectory directory;
   for (const char* script : {"$V --fix $GOLDEN", "$V -o out.json $GOLDEN", "$V --fix -o out.json",

@@ -141,6 +141,22 @@ TEST_CASE("A closed pipe is an error and not the end") {
         }) == 0);
 }
 
+TEST_CASE("A command gets back the signals as they were before the first of them was ignored") {
+  CHECK(status_of_child([] {
+          for (const int signal : {SIGXFSZ, SIGPIPE}) ::signal(signal, SIG_DFL);
+          os::make_size_limit_an_error();
+          os::make_broken_pipe_an_error();
+          if (!os::SignalSet::install()) return 1;
+          os::restore_signals_for_exec();
+          struct sigaction action = {};
+          for (const int signal : {SIGXFSZ, SIGPIPE}) {
+            ::sigaction(signal, nullptr, &action);
+            if (action.sa_handler != SIG_DFL) return 2;
+          }
+          return 0;
+        }) == 0);
+}
+
 TEST_CASE("A command gets back the signals as they were") {
   CHECK(status_of_child([] {
           sigset_t inherited;

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -89,8 +90,8 @@ int judge_envelope_of(const std::string& name, std::string_view envelope) {
   return kAnswerIsNo;
 }
 
-Prepared prepare(const std::string& name, const UploadCommandOptions& options,
-                 const Transactions& transactions) {
+Prepared try_to_prepare(const std::string& name, const UploadCommandOptions& options,
+                        const Transactions& transactions) {
   auto input = read_profile_input(name, !options.no_validate);
   if (!options.no_validate) {
     if (const int code = judge(name, input); code != kDone) return {{}, {}, code};
@@ -116,6 +117,21 @@ Prepared prepare(const std::string& name, const UploadCommandOptions& options,
     }
   }
   return {std::move(*sendable), std::move(profiler), kDone};
+}
+
+// Of one huge file: the next one may be smaller.
+int complain_of_memory(const std::string& name) {
+  complain(name + ": out of memory");
+  return kInputOutput;
+}
+
+Prepared prepare(const std::string& name, const UploadCommandOptions& options,
+                 const Transactions& transactions) {
+  try {
+    return try_to_prepare(name, options, transactions);
+  } catch (const std::bad_alloc&) {
+    return {{}, {}, complain_of_memory(name)};
+  }
 }
 
 int write_envelope(const std::string& path, std::string_view envelope) {
@@ -199,6 +215,15 @@ class UploadRun {
 
   // Whether it was accepted, or is in the spool.
   bool send(const std::string& name, Sendable sendable) {
+    try {
+      return try_to_send(name, std::move(sendable));
+    } catch (const std::bad_alloc&) {
+      note(complain_of_memory(name));
+      return false;
+    }
+  }
+
+  bool try_to_send(const std::string& name, Sendable sendable) {
     auto packed = pack(std::move(sendable), options_.sending.compression);
     if (!packed) {
       note_error(packed.error());

@@ -4,6 +4,7 @@
 #include "process.h"
 #include "sentry_prof/validate.h"
 #include "sentry_server.h"
+#include "support/address_sanitizer.h"
 #include "support/catch2.h"
 #include "temporary_directory.h"
 #include "text_file.h"
@@ -101,6 +102,24 @@ TEST_CASE("A file above the server's limit is told without an option of validate
   CHECK_FALSE(contains(upload.standard_error, "size-limit"));
   const auto validated = run_sentry_prof({"validate", "large.json"}, directory);
   CHECK(contains(validated.standard_output, "(--no-size-limit judges it all the same)"));
+}
+
+TEST_CASE("A file that takes more memory than there is does not keep the next from being sent",
+          "[upload]") {
+  if (kAddressSanitizer) return;  // no limit of the address space leaves it any
+  const SentryServer server("[200]");
+  const TemporaryDirectory directory;
+  std::ofstream(directory.file("huge")) << "{}\n{\"type\":\"profile\"}\n{}";
+  std::filesystem::resize_file(directory.file("huge"), 190 * 1024 * 1024);
+  Command command =
+      sentry_prof_in(directory, {"upload", "--dsn", server.dsn(kKey), "huge", golden("v2")});
+  command.arguments.insert(command.arguments.begin(),
+                           {"sh", "-c", "ulimit -v 180000; exec \"$0\" \"$@\""});
+  const auto result = without_key(run_command(command));
+  INFO(result.standard_error);
+  CHECK(result.status() == 7);
+  CHECK(contains(result.standard_error, "huge: out of memory"));
+  CHECK(server.requests().size() == 1);
 }
 
 TEST_CASE("Several files give the highest exit code, and the good ones are sent", "[upload]") {

@@ -3,6 +3,7 @@
 #include "command_line.h"
 #include "process.h"
 #include "recording.h"
+#include "support/address_sanitizer.h"
 #include "support/catch2.h"
 #include "target_path.h"
 #include "temporary_directory.h"
@@ -22,15 +23,6 @@
 using namespace sentry_prof::testing;
 
 namespace {
-
-// g++ and clang++ 14 to 19 say the same in their own ways.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kAddressSanitizer = true;
-#elif defined(__has_feature)
-constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
-#else
-constexpr bool kAddressSanitizer = false;
-#endif
 
 // 50 MiB of text and what stands around it; the address space, so that nothing can hide.
 // AddressSanitizer reserves terabytes of it: there the verdicts alone are checked.

@@ -29,7 +29,7 @@ class FileFix {
       : name_(name), options_(options), is_coloured_(is_coloured && options.output != "-") {}
 
   int run() {
-    auto input = read_profile_input(name_, !options_.no_size_limit);
+    auto input = read_profile_input(name_, options_.input_limit());
     if (!input || input->too_large) {
       return refuse(judge_input(name_, input, options_, kNoSizeLimitHint), {});
     }

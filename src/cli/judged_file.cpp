@@ -58,7 +58,7 @@ JudgedFile judge_input(const std::string& name, const Result<ProfileInput>& inpu
 
 JudgedFile judge_file(const std::string& name, const ValidateCommandOptions& options) {
   try {
-    return judge_input(name, read_profile_input(name, !options.no_size_limit), options,
+    return judge_input(name, read_profile_input(name, options.input_limit()), options,
                        kNoSizeLimitHint);
   } catch (const std::bad_alloc&) {  // of a huge file with --no-size-limit
     return {name, {}, Error{ErrorCode::Io, name + ": out of memory"}, {}};

@@ -29,7 +29,7 @@ constexpr uint64_t kMaxText_bytes = (uint64_t{1} << 32) - 1;
 // The text as it grows. Which limit holds is known once its head is there.
 class BoundedText {
  public:
-  explicit BoundedText(bool has_size_limit) : has_size_limit_(has_size_limit) {}
+  explicit BoundedText(InputLimit limit) : limit_(limit) {}
 
   // False: too large.
   bool append(std::string_view piece) {
@@ -63,12 +63,13 @@ class BoundedText {
   void decide() {
     if (limit_bytes_ != 0) return;
     is_envelope_ = sentry::looks_like_envelope(text_);
-    limit_bytes_ = !has_size_limit_ ? kMaxText_bytes
-                   : is_envelope_   ? limits::kMaxEnvelope_bytes
-                                    : limits::kMaxItem_bytes;
+    const bool is_of_envelope = is_envelope_ || limit_ == InputLimit::Envelope;
+    limit_bytes_ = limit_ == InputLimit::None ? kMaxText_bytes
+                   : is_of_envelope           ? limits::kMaxEnvelope_bytes
+                                              : limits::kMaxItem_bytes;
   }
 
-  bool has_size_limit_;
+  InputLimit limit_;
   std::string text_;
   uint64_t limit_bytes_ = 0;  // 0: not decided
   bool is_envelope_ = false;
@@ -93,8 +94,8 @@ ProfileInput refused(const BoundedText& text, std::optional<uint64_t> size_bytes
   return {"", text.too_large(size_bytes)};
 }
 
-Result<ProfileInput> read_plain(os::InputFile& file, std::string_view head, bool has_size_limit) {
-  BoundedText text(has_size_limit);
+Result<ProfileInput> read_plain(os::InputFile& file, std::string_view head, InputLimit limit) {
+  BoundedText text(limit);
   text.append(head);
   const auto size_bytes = file.size_bytes();
   if (size_bytes && !text.expect(*size_bytes)) return refused(text, size_bytes);
@@ -114,8 +115,8 @@ tl::unexpected<Error> fail_of(const os::InputFile& file, const Error& error) {
 }
 
 Result<ProfileInput> read_compressed(os::InputFile& file, std::string_view head,
-                                     compress::Expander& expander, bool has_size_limit) {
-  BoundedText text(has_size_limit);
+                                     compress::Expander& expander, InputLimit limit) {
+  BoundedText text(limit);
   const auto sink = [&](std::string_view expanded) { return text.append(expanded); };
   auto more = expander.feed(head, sink);
   std::vector<char> piece(kPiece_bytes);
@@ -134,7 +135,7 @@ Result<ProfileInput> read_compressed(os::InputFile& file, std::string_view head,
 
 }  // namespace
 
-Result<ProfileInput> read_profile_input(const std::string& path, bool has_size_limit) {
+Result<ProfileInput> read_profile_input(const std::string& path, InputLimit limit) {
   using compress::Compression;
   auto file = os::InputFile::open(path);
   if (!file) return tl::unexpected(file.error());
@@ -146,10 +147,10 @@ Result<ProfileInput> read_profile_input(const std::string& path, bool has_size_l
       return fail(ErrorCode::Malformed,
                   file->name() + ": is a perf.data file: sentry-prof convert makes profiles of it");
     }
-    return read_plain(*file, *head, has_size_limit);
+    return read_plain(*file, *head, limit);
   }
   const auto expander = compress::make_expander(compression);
-  auto input = read_compressed(*file, *head, *expander, has_size_limit);
+  auto input = read_compressed(*file, *head, *expander, limit);
   if (input && formats::is_perf_data(input->text)) {
     return fail(ErrorCode::Malformed, file->name() +
                                           ": is a compressed perf.data file: expand it first, then "

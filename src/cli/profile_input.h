@@ -23,12 +23,17 @@ struct ProfileInput {
   std::optional<TooLarge> too_large;
 };
 
+// Of the text.
+enum class InputLimit : uint8_t {
+  Server,    // 50 MiB of a profile, 200 MiB of an envelope
+  Envelope,  // 200 MiB of both: nothing larger can be sent
+  None,      // 4 GiB
+};
+
 // `path` as os::InputFile takes it. Compressed files are told by their content and expanded, once.
-// Files, and what compressed ones expand to, are read up to the server's limits: 50 MiB for a
-// profile, 200 MiB for an envelope; without `has_size_limit` up to 4 GiB. Memory: the text, and
-// never twice of it but while a pipe's text grows. Malformed: damaged compressed data,
-// or a perf.data file; other errors
-// are of the system.
-Result<ProfileInput> read_profile_input(const std::string& path, bool has_size_limit);
+// Files, and what compressed ones expand to, are read up to the limit. Memory: the text, and never
+// twice of it but while a pipe's text grows. Malformed: damaged compressed data, or a perf.data
+// file; other errors are of the system.
+Result<ProfileInput> read_profile_input(const std::string& path, InputLimit limit);
 
 }  // namespace sentry_prof::cli

@@ -92,13 +92,18 @@ int judge_envelope_of(const std::string& name, std::string_view envelope) {
 
 Prepared try_to_prepare(const std::string& name, const UploadCommandOptions& options,
                         const Transactions& transactions) {
-  auto input = read_profile_input(name, !options.no_validate);
+  auto input =
+      read_profile_input(name, options.no_validate ? InputLimit::Envelope : InputLimit::Server);
   if (!options.no_validate) {
     if (const int code = judge(name, input); code != kDone) return {{}, {}, code};
   } else if (!input) {
     return refused(input.error().message, exit_code_of(input.error().code));
   } else if (input->too_large) {
-    return refused(name + ": is too large to be read", kTooLarge);
+    return refused(
+        fmt::format("{}: is larger than {} MiB, the most that Sentry takes at once. Send "
+                    "it in parts: record --chunk-seconds makes shorter ones",
+                    name, input->too_large->limit_bytes >> 20),
+        kTooLarge);
   }
   std::optional<sentry::ProfilerLink> profiler;
   if (!transactions.to_link.empty()) {

@@ -1,6 +1,7 @@
 // What `sentry-prof validate` was asked to do.
 #pragma once
 
+#include "cli/profile_input.h"
 #include "sentry_prof/validate.h"
 
 #include <string>
@@ -30,6 +31,7 @@ struct ValidateCommandOptions {
             .against_relay = against != Against::Documents,
             .has_size_limit = !no_size_limit};
   }
+  InputLimit input_limit() const { return no_size_limit ? InputLimit::None : InputLimit::Server; }
 };
 
 void add_validate_options(CLI::App& validate, ValidateCommandOptions& options);

@@ -122,6 +122,21 @@ TEST_CASE("A file that takes more memory than there is does not keep the next fr
   CHECK(server.requests().size() == 1);
 }
 
+TEST_CASE("Nothing larger than an envelope may be is read, --no-validate or not", "[upload]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.file("large.json")) << "{}";
+  const std::vector<std::string> upload = {"upload", "--dry-run",     "-o",
+                                           "out",    "--no-validate", "large.json"};
+  std::filesystem::resize_file(directory.file("large.json"), 201 * 1024 * 1024);
+  const auto result = run_sentry_prof(upload, directory);
+  INFO(result.standard_error);
+  CHECK(result.status() == 4);
+  CHECK(contains(result.standard_error, "large.json: is larger than 200 MiB"));
+  CHECK(contains(result.standard_error, "--chunk-seconds"));
+  std::filesystem::resize_file(directory.file("large.json"), 51 * 1024 * 1024);
+  CHECK_FALSE(contains(run_sentry_prof(upload, directory).standard_error, "MiB"));
+}
+
 TEST_CASE("Several files give the highest exit code, and the good ones are sent", "[upload]") {
   const SentryServer server("[200]");
   const TemporaryDirectory directory;

@@ -45,22 +45,27 @@ recorder::UploadFigures plain_figures(const upload::QueueFigures& queue, uint64_
   return figures;
 }
 
+// What is there of earlier runs, and what became of it, is told, but decides nothing: their exit
+// codes did. Of these two all that is counted is this recording's.
+bool is_own_pending(const upload::QueueFigures& queue) {
+  return !queue.unsent.empty() || queue.own.left_in_spool > 0;
+}
+
+uint64_t own_dropped(const upload::QueueFigures& queue) {
+  return queue.dropped + queue.own.losses.dropped();
+}
+
 bool is_pending(const upload::QueueFigures& queue) {
   return !queue.unsent.empty() || queue.left_in_spool > 0;
 }
 
-uint64_t dropped_unsent(const upload::QueueFigures& queue) {
-  return queue.dropped + queue.losses.dropped_for_age + queue.losses.dropped_for_size;
-}
-
 int exit_code_of(const upload::QueueFigures& queue, uint64_t lost) {
-  int code =
-      dropped_unsent(queue) > 0 ? upload::exit_code(upload::OutcomeKind::NetworkFailed) : kDone;
-  if (queue.refusal) code = std::max(code, upload::exit_code(queue.refusal->kind));
-  if (queue.trouble && is_pending(queue)) {
+  int code = own_dropped(queue) > 0 ? upload::exit_code(upload::OutcomeKind::NetworkFailed) : kDone;
+  if (queue.own.refusal) code = std::max(code, upload::exit_code(queue.own.refusal->kind));
+  if (queue.trouble && is_own_pending(queue)) {
     code = std::max(code, upload::exit_code(queue.trouble->kind));
   }
-  const bool has_disk_trouble = lost > 0 || queue.losses.set_aside > 0 || queue.error;
+  const bool has_disk_trouble = lost > 0 || queue.own.losses.set_aside > 0 || queue.error;
   return has_disk_trouble ? kInputOutput : code;
 }
 
@@ -237,7 +242,8 @@ UploadEnd RecordUpload::finish(int signal_fd, bool was_end_asked_for,
   tell(figures);
   const uint64_t lost = keep_unsent(figures);
   UploadEnd end;
-  end.is_safe = lost + figures.refused + dropped_unsent(figures) + figures.losses.set_aside == 0;
+  end.is_safe =
+      lost + figures.own.refused + own_dropped(figures) + figures.own.losses.set_aside == 0;
   end.exit_code = exit_code_of(figures, lost);
   end.figures = plain_figures(figures, lost);
   return end;

@@ -19,7 +19,8 @@
 
 namespace sentry_prof::cli {
 
-// What the uploads of a recording came to.
+// What the uploads of a recording came to. Only its own decide, not what earlier runs left in the
+// spool.
 struct UploadEnd {
   bool is_safe = true;  // all was accepted, or waits on disk
   int exit_code = 0;    // the highest of what went wrong, as `upload` has it

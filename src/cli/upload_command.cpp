@@ -300,7 +300,7 @@ class UploadRun {
   void tell_losses() {
     const upload::SpoolLosses& losses = sender_.spool()->losses();
     for (const std::string& text : loss_sentences(losses, options_.sending.spool)) complain(text);
-    if (losses.dropped_for_age + losses.dropped_for_size > 0) {
+    if (losses.dropped() > 0) {
       note(upload::exit_code(OutcomeKind::NetworkFailed));
     }
     if (losses.set_aside > 0) note(kInputOutput);

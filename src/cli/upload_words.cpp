@@ -9,7 +9,7 @@ namespace sentry_prof::cli {
 std::vector<std::string> loss_sentences(const upload::SpoolLosses& losses,
                                         const std::string& spool_path) {
   std::vector<std::string> result;
-  const uint64_t dropped = losses.dropped_for_age + losses.dropped_for_size;
+  const uint64_t dropped = losses.dropped();
   if (dropped > 0) {
     result.push_back(fmt::format("{}: {} dropped unsent: {} too old, {} to make room", spool_path,
                                  dropped, losses.dropped_for_age, losses.dropped_for_size));

@@ -56,6 +56,8 @@ ReadEnd read_whole(int fd, size_t size_bytes, std::string& out) {
 
 }  // namespace
 
+Spool::Spool() : identity_(os::random_u64()) {}
+
 Result<Spool> Spool::open(const std::string& directory, uint64_t destination, SpoolLimits limits) {
   if (auto ok = os::make_directory(directory, 0700); !ok) {
     return fail(ok.error().code, "cannot use the spool: " + ok.error().message);
@@ -155,6 +157,13 @@ size_t Spool::count() const {
   }));
 }
 
+size_t Spool::count_of_own() const {
+  const auto all = entries().value_or(std::vector<Entry>());
+  return static_cast<size_t>(std::count_if(all.begin(), all.end(), [this](const Entry& entry) {
+    return is_own(entry.name) && !done_with_.contains(to_text(entry.name));
+  }));
+}
+
 size_t Spool::count_of_others() const {
   const auto all = entries().value_or(std::vector<Entry>());
   return static_cast<size_t>(std::count_if(
@@ -202,16 +211,23 @@ os::Fd Spool::lock(const std::string& name) {
   return is_ours ? std::move(file) : os::Fd();
 }
 
+void Spool::count_loss(uint64_t SpoolLosses::*kind, const SpoolName& name) {
+  ++(losses_.*kind);
+  if (is_own(name)) ++(own_losses_.*kind);
+}
+
 bool Spool::drop(const Entry& entry) {
   const std::string name = to_text(entry.name);
   const os::Fd file = lock(name);  // not what somebody is sending
   return file.is_open() && ::unlinkat(directory_.get(), name.c_str(), 0) == 0;
 }
 
-void Spool::set_aside(const std::string& name) {
-  const std::string aside = name + std::string(kAside);
-  if (::renameat(directory_.get(), name.c_str(), directory_.get(), aside.c_str()) == 0)
-    ++losses_.set_aside;
+void Spool::set_aside(const SpoolName& name) {
+  const std::string text = to_text(name);
+  const std::string aside = text + std::string(kAside);
+  if (::renameat(directory_.get(), text.c_str(), directory_.get(), aside.c_str()) == 0) {
+    count_loss(&SpoolLosses::set_aside, name);
+  }
 }
 
 // False: look first.
@@ -230,7 +246,7 @@ void Spool::make_room(uint64_t bytes) {
   if (!all) return;  // the disk will tell
   // First: a forged giant must not push out what is good.
   std::erase_if(*all, [&](const Entry& entry) {
-    if (!entry.is_sound) set_aside(to_text(entry.name));
+    if (!entry.is_sound) set_aside(entry.name);
     return !entry.is_sound;
   });
   const auto aside = entries_ending_in(kAside).value_or(std::vector<Entry>());
@@ -256,7 +272,8 @@ void Spool::make_room(uint64_t bytes) {
   for (const Entry& entry : *all) {
     if (!must_go(entry)) break;
     if (!drop(entry)) continue;
-    ++(is_too_old(entry) ? losses_.dropped_for_age : losses_.dropped_for_size);
+    count_loss(is_too_old(entry) ? &SpoolLosses::dropped_for_age : &SpoolLosses::dropped_for_size,
+               entry.name);
     is_gone(entry);
   }
   room_ = {limits_.max_bytes - std::min(total_bytes, limits_.max_bytes),
@@ -277,7 +294,7 @@ Result<std::string> Spool::keep(std::string_view body, BodyEncoding encoding,
   SpoolName name;
   name.kept_unix_ns = os::unix_ns();
   name.number = next_number_++;
-  name.identity = os::random_u64();
+  name.identity = identity_;
   name.checksum = checksum_of(body);
   name.destination = destination_;
   name.categories = categories;
@@ -312,22 +329,23 @@ std::optional<SpooledEnvelope> Spool::take(const Entry& entry) {
     return std::nullopt;
   }
   if (end == ReadEnd::Short || checksum_of(envelope.body) != entry.name.checksum) {
-    set_aside(envelope.name);
+    set_aside(entry.name);
     return std::nullopt;
   }
   envelope.encoding = entry.name.encoding;
   envelope.categories = entry.name.categories;
   envelope.kept_unix_ns = entry.name.kept_unix_ns;
+  envelope.is_own = is_own(entry.name);
   return envelope;
 }
 
 std::optional<SpooledEnvelope> Spool::offer(const Entry& entry, const Wanted& is_wanted) {
   if (!entry.is_sound) {
-    set_aside(to_text(entry.name));
+    set_aside(entry.name);
   } else if (!is_for_us(entry)) {
     return std::nullopt;
   } else if (is_too_old(entry)) {
-    if (drop(entry)) ++losses_.dropped_for_age;
+    if (drop(entry)) count_loss(&SpoolLosses::dropped_for_age, entry.name);
   } else if ((!is_wanted || is_wanted(entry.name.categories))) {
     return take(entry);
   }

@@ -38,6 +38,14 @@ struct SpoolLosses {
   uint64_t dropped_for_size = 0;  // the oldest, to make room
   uint64_t dropped_for_age = 0;
   uint64_t set_aside = 0;  // damaged, or no file
+
+  SpoolLosses& operator+=(const SpoolLosses& other) {
+    dropped_for_size += other.dropped_for_size;
+    dropped_for_age += other.dropped_for_age;
+    set_aside += other.set_aside;
+    return *this;
+  }
+  uint64_t dropped() const { return dropped_for_size + dropped_for_age; }
 };
 
 // An envelope that this process has to itself until the object goes.
@@ -47,7 +55,8 @@ struct SpooledEnvelope {
   BodyEncoding encoding = BodyEncoding::Identity;
   Categories categories;
   uint64_t kept_unix_ns = 0;
-  os::Fd lock;  // the open file
+  bool is_own = false;  // kept by this run, see Spool::is_one_with
+  os::Fd lock;          // the open file
 };
 
 class Spool {
@@ -64,6 +73,10 @@ class Spool {
   // where the limits ask for it. LimitExceeded if it is larger than max_file_bytes by itself; Io if
   // the disk refuses.
   Result<std::string> keep(std::string_view body, BodyEncoding encoding, Categories categories);
+
+  // From now on what `other` keeps is this one's own, too: a run may have a hand to keep and one to
+  // send.
+  void is_one_with(const Spool& other) { identity_ = other.identity_; }
 
   // By what its name tells.
   using Wanted = std::function<bool(Categories)>;
@@ -85,6 +98,8 @@ class Spool {
   // Envelopes there now, those in other processes' hands included, those that remove() was called
   // for not.
   size_t count() const;
+  // Of those the ones that were kept by this run.
+  size_t count_of_own() const;
   // That were kept for other destinations.
   size_t count_of_others() const;
   // Whether what was sent could not be removed, and lies there still.
@@ -92,6 +107,8 @@ class Spool {
   // Why the last one that could not be opened or locked since rewind() could not.
   const std::optional<Error>& unreadable() const { return unreadable_; }
   const SpoolLosses& losses() const { return losses_; }
+  // Of those the ones that were kept by this run.
+  const SpoolLosses& own_losses() const { return own_losses_; }
   const std::string& path() const { return path_; }
 
  private:
@@ -109,7 +126,7 @@ class Spool {
     uint64_t seen_at_ns = 0;  // monotonic
   };
 
-  Spool() = default;
+  Spool();
   Result<void> open_directory();
   Result<void> reopen_if_replaced();
   bool is_for_us(const Entry& entry) const;
@@ -120,8 +137,10 @@ class Spool {
   void make_room(uint64_t bytes);
   std::optional<SpooledEnvelope> offer(const Entry& entry, const Wanted& is_wanted);
   bool is_too_old(const Entry& entry) const;
+  bool is_own(const SpoolName& name) const { return name.identity == identity_; }
+  void count_loss(uint64_t SpoolLosses::*kind, const SpoolName& name);
   bool drop(const Entry& entry);
-  void set_aside(const std::string& name);
+  void set_aside(const SpoolName& name);
   void note_unreadable(int error_number, const std::string& name, const char* next_step);
   os::Fd lock(const std::string& name);
   os::Fd open_to_lock(const std::string& name) const;
@@ -132,7 +151,8 @@ class Spool {
   os::Fd directory_;
   uint64_t destination_ = 0;
   SpoolLimits limits_;
-  SpoolLosses losses_;
+  SpoolLosses losses_, own_losses_;
+  uint64_t identity_;
   uint64_t next_number_ = 0;
   Room room_;
   std::vector<Entry> listed_;

@@ -15,7 +15,7 @@ namespace sentry_prof::upload {
 struct SpoolName {
   uint64_t kept_unix_ns = 0;
   uint64_t number = 0;       // in its process: orders what was kept within one tick of a clock
-  uint64_t identity = 0;     // random: two processes never make the same name
+  uint64_t identity = 0;     // random, of a run: whose it was, and two never make the same name
   uint64_t checksum = 0;     // of the bytes, see checksum_of
   uint64_t destination = 0;  // whose it is, see destination_of; 0: anybody's
   Categories categories;

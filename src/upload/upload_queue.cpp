@@ -22,6 +22,7 @@ Result<std::unique_ptr<UploadQueue>> UploadQueue::start(Uploader& uploader, cons
       if (!spool) return tl::unexpected(spool.error());
       *hand = std::move(*spool);
     }
+    queue->sending_->is_one_with(*queue->keeping_);
     queue->has_news_ = true;  // what earlier runs left
   }
   uploader.on_failed_try(
@@ -128,7 +129,7 @@ void UploadQueue::note_wait(const Wait& wait) {
   changed_.notify_all();
 }
 
-void UploadQueue::note(const Outcome& outcome) {
+void UploadQueue::note(const Outcome& outcome, bool is_own) {
   const bool is_accepted = outcome.kind == OutcomeKind::Accepted;
   {
     const std::lock_guard lock(mutex_);
@@ -138,7 +139,10 @@ void UploadQueue::note(const Outcome& outcome) {
       figures_.trouble.reset();
     } else if (is_final(outcome.kind)) {
       ++figures_.refused;
-      figures_.refusal = outcome;
+      if (is_own) {
+        ++figures_.own.refused;
+        figures_.own.refusal = outcome;
+      }
     } else if (outcome.kind != OutcomeKind::Cancelled || !figures_.trouble) {
       figures_.trouble = outcome;  // what was answered before says more than "cancelled"
     }
@@ -198,9 +202,10 @@ bool UploadQueue::send_memory_round() {
 }
 
 bool UploadQueue::send_spool_round() {
-  const auto run =
-      send_spooled(*sending_, uploader_,
-                   [this](const SpooledEnvelope&, const Outcome& outcome) { note(outcome); });
+  const auto run = send_spooled(*sending_, uploader_,
+                                [this](const SpooledEnvelope& envelope, const Outcome& outcome) {
+                                  note(outcome, envelope.is_own);
+                                });
   if (!run) {
     note_error(run.error());
     return false;
@@ -291,12 +296,11 @@ void UploadQueue::collect_what_is_left() {
   queue_.clear();
   for (const auto* hand : {&keeping_, &sending_}) {
     if (!*hand) continue;
-    const SpoolLosses& losses = (*hand)->losses();
-    figures_.losses.dropped_for_size += losses.dropped_for_size;
-    figures_.losses.dropped_for_age += losses.dropped_for_age;
-    figures_.losses.set_aside += losses.set_aside;
+    figures_.losses += (*hand)->losses();
+    figures_.own.losses += (*hand)->own_losses();
   }
   if (!sending_) return;
+  figures_.own.left_in_spool = sending_->count_of_own();
   figures_.left_in_spool = sending_->count();
   figures_.left_for_others = sending_->count_of_others();
 }

@@ -43,6 +43,14 @@ struct QueueOptions {
   uint64_t pause_ns = 30'000'000'000;
 };
 
+// Of what put() was given; the spool may have that of earlier runs, too.
+struct OwnFigures {
+  uint64_t refused = 0;
+  std::optional<Outcome> refusal;  // the last
+  SpoolLosses losses;
+  size_t left_in_spool = 0;
+};
+
 struct QueueFigures {
   uint64_t accepted = 0;
   uint64_t refused = 0;                // for good, by the server
@@ -50,11 +58,11 @@ struct QueueFigures {
   uint64_t not_kept = 0;               // that the spool could not take, and memory took
   SpoolLosses losses;                  // by this process's hands
   std::optional<Outcome> trouble;      // why something is left: the last answer that was no verdict
-  std::optional<Outcome> refusal;      // the last
   std::optional<Error> error;          // the spool's, if not all went well since
   std::vector<QueuedEnvelope> unsent;  // that no spool has, the oldest first
   size_t left_in_spool = 0;
   size_t left_for_others = 0;  // that wait there for other destinations
+  OwnFigures own;              // of all these
 };
 
 // What is told while a recording goes on, for months perhaps. All but `spool_failed` and
@@ -121,7 +129,7 @@ class UploadQueue {
   std::optional<Numbered> take_next(Untried& untried, bool is_newest);
   void put_back(Numbered numbered);
   void make_room();
-  void note(const Outcome& outcome);
+  void note(const Outcome& outcome, bool is_own = true);
   void note_failed_try(const Outcome& outcome);
   void note_wait(const Wait& wait);
   void note_error(Error error);

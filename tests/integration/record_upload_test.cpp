@@ -213,6 +213,29 @@ TEST_CASE("A recording that fails keeps and tells what cannot be sent", "[record
   CHECK(files_in(directory.file("spool")) == 1);
 }
 
+TEST_CASE("What earlier runs left in the spool does not decide the exit status",
+          "[record_upload]") {
+  const SentryServer server("[503, 200]");
+  const TemporaryDirectory directory;
+  const std::vector<std::string> sending = {"--dsn", server.dsn(kKey), "--spool",
+                                            "spool", "--max-retries",  "0"};
+  std::vector<std::string> upload = {"upload", golden("v1")};
+  upload.insert(upload.end(), sending.begin(), sending.end());
+  CHECK(run_sentry_prof(upload, directory).status() == 6);
+  for (const auto& entry : std::filesystem::directory_iterator(directory.file("spool"))) {
+    std::filesystem::resize_file(entry.path(), 10);
+  }
+  std::vector<std::string> record = {"record", "--upload"};
+  record.insert(record.end(), sending.begin(), sending.end());
+  record.insert(record.end(),
+                {"--", "bash", "-c", "for ((i = 0; i < 300000; ++i)); do :; done; exit 3"});
+  const auto result = run_sentry_prof(record, directory);
+  INFO(result.standard_error);
+  CHECK(result.status() == 3);
+  CHECK(contains(result.standard_error, "1 damaged, set aside"));
+  CHECK(server.requests().size() == 2);
+}
+
 TEST_CASE("A recording whose directory goes away sends its chunks all the same",
           "[record_upload]") {
   const SentryServer server("[200]");

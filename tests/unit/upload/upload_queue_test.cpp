@@ -27,8 +27,8 @@ namespace {
 
 constexpr uint64_t kLong_ns = 20'000'000'000;  // a bound, never waited for
 
-// Answers all requests with one status, but those of `poison` with 500 and those of `limited` with
-// a limit for chunks.
+// Answers all requests with one status, but those of `poison` with 500, those of `refused` with 413
+// and those of `limited` with a limit for chunks.
 class FixedClient final : public HttpClient {
  public:
   HttpResult post(const HttpRequest& request) override {
@@ -40,6 +40,7 @@ class FixedClient final : public HttpClient {
     reply.status = request.body == poison ? 500 : status.load();
     if (reply.status == 429) reply.retry_after = "100";
     reply.rate_limits = rate_limits;
+    if (request.body == refused) reply.status = 413;
     if (request.body == limited) {
       reply.status = 429;
       reply.rate_limits = "100:profile_chunk:key";
@@ -61,7 +62,7 @@ class FixedClient final : public HttpClient {
   }
   std::atomic<int> status = 200;
   std::atomic<bool> is_out_of_memory = false;
-  std::string poison = "none", limited = "none";
+  std::string poison = "none", limited = "none", refused = "none";
   std::string rate_limits;
 
  private:
@@ -161,6 +162,48 @@ TEST_CASE("What is refused for good is counted and not sent again") {
   CHECK(figures.refused == 1);
   CHECK(figures.unsent.empty());
   CHECK(bench.client.bodies().size() == 1);
+}
+
+TEST_CASE("What becomes of earlier runs' envelopes is counted apart from this run's own") {
+  const TemporaryDirectory directory;
+  Bench bench;
+  bench.spool = directory.path() + "/spool";
+  bench.client.refused = "refused";
+  bench.client.poison = "poison";
+  const bool is_own = GENERATE(false, true);
+  std::unique_ptr<UploadQueue> queue;
+  if (is_own) {
+    queue = bench.start();
+    queue->put(envelope("refused"));
+    queue->put(envelope("poison"));
+  } else {
+    auto earlier = Spool::open(bench.spool, destination_of(bench.uploader.dsn()));
+    REQUIRE(earlier);
+    const auto keep = [&](const char* body) {
+      return bench.spool + "/" +
+             *earlier->keep(body, BodyEncoding::Identity, Category::ProfileChunk);
+    };
+    keep("refused");
+    keep("poison");
+    REQUIRE(::truncate(keep("damaged").c_str(), 3) == 0);
+    auto old = *parse_spool_name(keep("old").substr(bench.spool.size() + 1));
+    const std::string new_path = bench.spool + "/" + to_text(old);
+    old.kept_unix_ns = 1;
+    REQUIRE(::rename(new_path.c_str(), (bench.spool + "/" + to_text(old)).c_str()) == 0);
+    queue = bench.start();
+  }
+  queue->put(envelope("a"));
+  const QueueFigures figures = queue->finish(kLong_ns);
+  CHECK(figures.accepted == 1);
+  CHECK(figures.refused == 1);
+  CHECK(figures.left_in_spool == 1);
+  CHECK(figures.losses.set_aside == (is_own ? 0 : 1));
+  CHECK(figures.losses.dropped() == (is_own ? 0 : 1));
+  CHECK(figures.own.refused == (is_own ? 1 : 0));
+  CHECK(figures.own.refusal.has_value() == is_own);
+  CHECK(figures.own.left_in_spool == (is_own ? 1 : 0));
+  CHECK(figures.own.losses.set_aside == 0);
+  CHECK(figures.own.losses.dropped() == 0);
 }
 
 TEST_CASE("A full queue drops the oldest and counts them") {

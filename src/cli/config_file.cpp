@@ -5,6 +5,7 @@
 #include "cli/dsn_source.h"
 #include "cli/environment.h"
 #include "cli/message.h"
+#include "cli/validators.h"
 #include "os/input_file.h"
 
 #include <algorithm>
@@ -159,6 +160,7 @@ void add_config_options(CLI::App& subcommand, ConfigOptions& options) {
   subcommand
       .add_option("--config", options.path,
                   "Options from a file: lines 'name = value', as in TOML or INI")
+      ->check(not_empty())
       ->type_name("FILE");
   subcommand.add_flag("--print-config", options.is_to_be_printed,
                       "Show the options in force and where they come from, then end");

@@ -13,11 +13,14 @@ namespace sentry_prof::cli {
 void add_sending_options(CLI::App& app, SendingOptions& options) {
   app.add_option("--dsn", options.dsn,
                  "The project's DSN (default: --dsn-file, SENTRY_DSN, .sentryclirc)")
+      ->check(not_empty())
       ->type_name("DSN");
   app.add_option("--dsn-file", options.dsn_file, "A file or a pipe that holds the DSN")
+      ->check(not_empty())
       ->type_name("FILE");
   app.add_option("--spool", options.spool,
                  "Keep on disk what could not be sent yet, and send what is kept there")
+      ->check(not_empty())
       ->type_name("DIR");
   app.add_option("--max-retries", options.max_retries,
                  "Tries after the first one, with growing waits between (default 5)")
@@ -32,6 +35,7 @@ void add_sending_options(CLI::App& app, SendingOptions& options) {
                                    "Packing of what is sent (default gzip)");
   app.add_option("--ca-file", options.ca_file,
                  "Certificate authorities to trust, PEM (default: curl's conventions)")
+      ->check(not_empty())
       ->type_name("FILE")
       ->default_function([] { return "(the system's)"; });
 }
@@ -51,10 +55,12 @@ void add_upload_options(CLI::App& upload, UploadCommandOptions& options) {
   upload
       .add_option("--transaction-file", options.transaction_file,
                   "V1: the transaction (JSON) to send with the profile")
+      ->check(not_empty())
       ->type_name("FILE");
   upload
       .add_option("--link-transaction", options.link_transaction,
                   "V2: a transaction (JSON) to link to the chunk and to send behind it")
+      ->check(not_empty())
       ->type_name("FILE");
   upload.add_flag("-q,--quiet", options.is_quiet, "Say nothing but errors");
   upload.add_flag("-v,--verbose", options.sending.is_verbose,

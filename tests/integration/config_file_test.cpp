@@ -69,6 +69,22 @@ TEST_CASE("What is wrong in a config file is told with its name", "[upload]") {
   }
 }
 
+TEST_CASE("A value that is empty is not the same as none", "[upload]") {
+  const TemporaryDirectory directory;
+  for (const std::string name :
+       {"dsn", "dsn-file", "spool", "ca-file", "transaction-file", "link-transaction", "config"}) {
+    INFO(name);
+    const auto given = run_sentry_prof({"upload", "--" + name + "=", golden("v2")}, directory);
+    CHECK(given.status() == 2);
+    CHECK(contains(given.standard_error, "--" + name + ": must not be empty"));
+    if (name == "config") continue;
+    std::ofstream(directory.path() + "/c.toml") << "[upload]\n" << name << " = \"\"\n";
+    const auto read = run_sentry_prof({"upload", "--config", "c.toml", golden("v2")}, directory);
+    CHECK(read.status() == 2);
+    CHECK(contains(read.standard_error, "--config c.toml: --" + name + ": must not be empty"));
+  }
+}
+
 TEST_CASE("What is for one recording is no option of a config file", "[upload]") {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() + "/c.toml") << "[record]\nraw-log = log\n";
@@ -122,13 +138,13 @@ TEST_CASE("A DSN that was given to the wrong option is masked, and no file is no
 
 TEST_CASE("An empty value behind an = is a value, on the command line and in a file", "[upload]") {
   const TemporaryDirectory directory;
-  std::ofstream(directory.path() + "/c.toml") << "spool = \"\"\n";
+  std::ofstream(directory.path() + "/c.toml") << "environment = \"\"\n";
   const auto shown =
       run_sentry_prof({"upload", "--compress=", "--config", "c.toml", "--print-config"}, directory);
   CHECK(shown.status() == 2);  // of --compress: '' is no compression, --config is
   CHECK(contains(shown.standard_error, "--compress"));
   const auto accepted =
-      run_sentry_prof({"upload", "--dsn-file=", "--config", "c.toml", "--print-config"}, directory);
+      run_sentry_prof({"record", "--release=", "--config", "c.toml", "--print-config"}, directory);
   CHECK(accepted.status() == 0);
   CHECK(contains(accepted.standard_output, "# c.toml"));
 }

@@ -267,9 +267,9 @@ int dispatch(CLI::App& chosen, Options& options, const std::vector<std::string>&
   for (const std::string& unknown : chosen.remaining()) {
     if (unknown != "--") return complain_of_unknown(chosen, unknown);
   }
-  if (const auto ok = check_sending_options(options.record, of_config); !ok) {
-    complain(ok.error().message + ". Try: sentry-prof record --help");
-    return kWrongUsage;
+  for (const auto& ok : {check_sending_options(options.record, of_config),
+                         check_dry_run_options(options.upload, of_config)}) {
+    if (!ok) return usage_error(ok.error().message, chosen.get_name() + " ");
   }
   if (options.config.is_to_be_printed) {
     return write_to_stdout(printed_config(chosen, options.config.path, of_config)) ? kDone

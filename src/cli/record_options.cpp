@@ -4,8 +4,6 @@
 #include "cli/validators.h"
 #include "sampling/sampler.h"
 
-#include <algorithm>
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -159,14 +157,8 @@ Result<void> complete(RecordOptions& options) {
 Result<void> check_sending_options(const RecordOptions& options,
                                    const std::vector<std::string>& of_config) {
   if (options.upload) return {};
-  for (const CLI::Option* option : options.sending_options) {
-    const std::string name = option->get_name();
-    const bool is_of_config = std::ranges::any_of(
-        of_config, [&](const std::string& argument) { return argument.starts_with(name + "="); });
-    if (option->count() > 0 && !is_of_config) {
-      return fail(ErrorCode::InvalidArgument, name + " is for --upload");
-    }
-  }
+  const std::string name = first_on_command_line(options.sending_options, of_config);
+  if (!name.empty()) return fail(ErrorCode::InvalidArgument, name + " is for --upload");
   return {};
 }
 

@@ -47,6 +47,9 @@ void add_upload_options(CLI::App& upload, UploadCommandOptions& options) {
                   "standard input")
       ->type_name(" ");
   add_sending_options(upload, options.sending);
+  for (const char* name : {"--spool", "--max-retries", "--compress"}) {
+    options.options_to_send.push_back(upload.get_option(name));
+  }
   upload.add_flag("--dry-run", options.is_dry_run,
                   "Write the envelope to -o instead of sending it");
   upload.add_option("-o,--output", options.output, "Of --dry-run: a file, or '-'")
@@ -107,6 +110,26 @@ Result<void> complete(UploadCommandOptions& options) {
   if (!verbose) return tl::unexpected(verbose.error());
   options.sending.is_verbose = *verbose;
   return {};
+}
+
+std::string first_on_command_line(const std::vector<const CLI::Option*>& options,
+                                  const std::vector<std::string>& of_config) {
+  for (const CLI::Option* option : options) {
+    const std::string name = option->get_name();
+    const bool is_of_config = std::ranges::any_of(
+        of_config, [&](const std::string& argument) { return argument.starts_with(name + "="); });
+    if (option->count() > 0 && !is_of_config) return name;
+  }
+  return "";
+}
+
+Result<void> check_dry_run_options(const UploadCommandOptions& options,
+                                   const std::vector<std::string>& of_config) {
+  if (!options.is_dry_run) return {};
+  const std::string name = first_on_command_line(options.options_to_send, of_config);
+  if (name.empty()) return {};
+  return fail(ErrorCode::InvalidArgument,
+              name + " is for sending: --dry-run writes the plain envelope. Leave it out");
 }
 
 }  // namespace sentry_prof::cli

@@ -10,7 +10,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace sentry_prof::cli {
 
@@ -36,6 +37,7 @@ struct UploadCommandOptions {
   std::string transaction_file;  // V1
   std::string link_transaction;  // V2
   bool is_quiet = false;
+  std::vector<const CLI::Option*> options_to_send;  // of the parser, that --dry-run has no use for
 };
 
 void add_sending_options(CLI::App& app, SendingOptions& options);
@@ -43,5 +45,14 @@ void add_upload_options(CLI::App& upload, UploadCommandOptions& options);
 
 // What the parser alone cannot see: options that exclude each other. Also fills in SENTRY_DEBUG.
 Result<void> complete(UploadCommandOptions& options);
+
+// The name of the first of `options` that the command line gives, and not a file of --config, which
+// may serve several kinds of runs; empty if there is none. `of_config`: arguments_of_config().
+std::string first_on_command_line(const std::vector<const CLI::Option*>& options,
+                                  const std::vector<std::string>& of_config);
+
+// Wrong usage if the command line has options that --dry-run would ignore, and it.
+Result<void> check_dry_run_options(const UploadCommandOptions& options,
+                                   const std::vector<std::string>& of_config);
 
 }  // namespace sentry_prof::cli

@@ -6,6 +6,18 @@
 
 namespace sentry_prof::cli {
 
+namespace {
+
+// What would be ignored is better refused.
+void refuse_all_beside(const CLI::App& validate, const CLI::Option& explain) {
+  for (const CLI::Option* option : validate.get_options()) {
+    if (explain.count() == 0 || option == &explain || option->count() == 0) continue;
+    throw CLI::ValidationError("--explain", "stands alone, leave " + option->get_name() + " out");
+  }
+}
+
+}  // namespace
+
 void add_validate_options(CLI::App& validate, ValidateCommandOptions& options) {
   validate
       .add_option("FILE", options.files,
@@ -20,10 +32,12 @@ void add_validate_options(CLI::App& validate, ValidateCommandOptions& options) {
   add_choice<ReportFormat>(validate, "--format", options.format,
                            {{"text", ReportFormat::Text}, {"json", ReportFormat::Json}},
                            "json: one object a file, each on a line of its own");
-  validate
-      .add_option("--explain", options.explain,
-                  "Tell all about a rule, about a reason of the server's, or 'all'")
-      ->type_name("RULE");
+  const CLI::Option* explain =
+      validate
+          .add_option("--explain", options.explain,
+                      "Tell all about a rule, about a reason of the server's, or 'all'")
+          ->type_name("RULE");
+  validate.parse_complete_callback([&validate, explain] { refuse_all_beside(validate, *explain); });
   validate.add_flag("--fix", options.fix,
                     "Repair one FILE as far as that needs no guessing, write it to OUT, say what\n"
                     "was changed, and judge the result");

@@ -85,6 +85,14 @@ TEST_CASE("A value that is empty is not the same as none", "[upload]") {
   }
 }
 
+TEST_CASE("A config file of a sender serves a dry run, too", "[upload]") {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/c.toml") << "[upload]\nspool = kept\ncompress = zstd\n";
+  CHECK(run_sentry_prof({"upload", "--config", "c.toml", "--dry-run", "-o", "out", golden("v2")},
+                        directory)
+            .status() == 0);
+}
+
 TEST_CASE("What is for one recording is no option of a config file", "[upload]") {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() + "/c.toml") << "[record]\nraw-log = log\n";

@@ -57,6 +57,27 @@ TEST_CASE("A wrong argument is named, in words", "[usage]") {
   }
 }
 
+TEST_CASE("What would be ignored is wrong usage", "[usage]") {
+  const std::vector<std::string> explain{"validate", "--explain", "all"};
+  const std::vector<std::string> dry_run{"upload", "--dry-run", "-o", "envelope", "profile.json"};
+  for (const auto& [arguments, more] :
+       std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>{
+           {explain, {"--fix"}},
+           {explain, {"profile.json"}},
+           {explain, {"--format", "json"}},
+           {explain, {"-o", "out.json"}},
+           {dry_run, {"--spool", "kept"}},
+           {dry_run, {"--max-retries", "1"}},
+           {dry_run, {"--compress", "zstd"}}}) {
+    INFO(more.front());
+    std::vector<std::string> all = arguments;
+    all.insert(all.end(), more.begin(), more.end());
+    const CommandResult result = run_sentry_prof(all);
+    CHECK(result.status() == 2);
+    check_says(result, "out");  // to be left out
+  }
+}
+
 TEST_CASE("What only --upload uses is wrong usage without it", "[usage]") {
   for (const std::vector<std::string>& options : {std::vector<std::string>{"--spool", "kept"},
                                                   {"--max-retries", "1"},

@@ -11,6 +11,7 @@
 #include "cli/sendable.h"
 #include "cli/sender.h"
 #include "cli/upload_words.h"
+#include "os/errors.h"
 #include "os/input_file.h"
 #include "os/paths.h"
 #include "os/signals.h"
@@ -21,6 +22,7 @@
 #include "upload/spool_sender.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <memory>
 #include <new>
@@ -29,6 +31,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace sentry_prof::cli {
 
@@ -347,6 +350,20 @@ class UploadRun {
   bool is_over_ = false;  // no further envelope would fare better
 };
 
+// One to keep files in is made; one to send from must be there, or its name is wrong.
+Result<void> open_spool(const UploadCommandOptions& options, Sender& sender) {
+  const std::string& path = options.sending.spool;
+  if (path.empty()) return {};
+  if (options.files.empty() && ::access(path.c_str(), F_OK) != 0) {
+    return fail(
+        os::error_code_of(errno),
+        fmt::format("{}: {}. Without FILE what waits in a spool is sent: name the directory "
+                    "that an earlier run kept it in",
+                    path, os::describe_errno(errno)));
+  }
+  return sender.open_spool(path);
+}
+
 int send_all(const UploadCommandOptions& options, Transactions transactions) {
   const auto signals = os::SignalSet::install();
   if (!signals) {
@@ -360,11 +377,9 @@ int send_all(const UploadCommandOptions& options, Transactions transactions) {
     return code == ErrorCode::InvalidArgument || code == ErrorCode::NotFound ? kWrongUsage
                                                                              : kInputOutput;
   }
-  if (!options.sending.spool.empty()) {
-    if (auto ok = (*sender)->open_spool(options.sending.spool); !ok) {
-      complain(ok.error().message);
-      return kInputOutput;
-    }
+  if (auto ok = open_spool(options, **sender); !ok) {
+    complain(ok.error().message);
+    return kInputOutput;
   }
   const int exit_code = UploadRun(options, **sender, *signals, std::move(transactions)).run();
   if (const auto taken = signals->take()) os::die_by_signal(taken->number);

@@ -283,6 +283,16 @@ TEST_CASE("With a spool nothing is lost while the server is away", "[upload]") {
   CHECK(server.requests().size() == 6);
 }
 
+TEST_CASE("A spool to send from that is not there is an error, and is not made", "[upload]") {
+  const TemporaryDirectory directory;
+  const auto result = run_sentry_prof(
+      {"upload", "--dsn", "http://" + kKey + "@127.0.0.1:1/42", "--spool", "typo"}, directory);
+  INFO(result.standard_error);
+  CHECK(result.status() == 7);
+  CHECK(contains(result.standard_error, "typo: ENOENT"));
+  CHECK(files_in(directory.path()) == 0);
+}
+
 TEST_CASE("What a full disk does not take into a spool is sent all the same", "[upload]") {
   SKIP_IF(missing_root());
   SKIP_IF(missing_mount_namespace());

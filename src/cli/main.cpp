@@ -272,8 +272,9 @@ int dispatch(CLI::App& chosen, Options& options, const std::vector<std::string>&
     if (!ok) return usage_error(ok.error().message, chosen.get_name() + " ");
   }
   if (options.config.is_to_be_printed) {
-    return write_to_stdout(printed_config(chosen, options.config.path, of_config)) ? kDone
-                                                                                   : kInputOutput;
+    const auto ok = write_to_stdout(printed_config(chosen, options.config.path, of_config));
+    if (!ok) complain(ok.error().message);
+    return ok ? kDone : kInputOutput;
   }
   if (chosen.get_name() == "convert") return convert_command(std::move(options.convert));
   if (chosen.get_name() == "upload") return upload_command(std::move(options.upload));

@@ -246,11 +246,14 @@ TEST_CASE("-q says why nothing was written", "[output]") {
   check_says(result, "nothing was written");
 }
 
-TEST_CASE("Help that cannot be written is an error", "[output]") {
-  const CommandResult result =
-      run_command({.arguments = {"sh", "-c", "\"$0\" --help > /dev/full", sentry_prof_path()}});
-  CHECK(result.status() == 7);
-  check_says(result, "standard output");
+TEST_CASE("Help, or what holds of options, that cannot be written is an error", "[output]") {
+  for (const char* arguments : {"--help", "record --print-config"}) {
+    const std::string script = std::string("\"$0\" ") + arguments + " > /dev/full";
+    const CommandResult result =
+        run_command({.arguments = {"sh", "-c", script, sentry_prof_path()}});
+    CHECK(result.status() == 7);
+    check_says(result, "standard output");
+  }
 }
 
 TEST_CASE("A directory made for the output goes again if nothing was recorded", "[output]") {

@@ -1,6 +1,7 @@
 // Expands what is compressed, piece by piece: gzip (RFC 1952), Zstandard (RFC 8878), zlib (RFC
-// 1950) and xz, of the first two also several members or frames behind each other. What comes out
-// may be thousands of times as large as what goes in: the receiver says when it is enough.
+// 1950) and xz, of all but zlib also several members, frames or streams behind each other. What
+// comes out may be thousands of times as large as what goes in: the receiver says when it is
+// enough.
 #pragma once
 
 #include "sentry_prof/result.h"
@@ -31,8 +32,9 @@ class Expander {
   virtual ~Expander() = default;
   // The next compressed bytes. False once the sink wants no more; then nothing may be fed any more.
   // Malformed: damaged data, or bytes behind the end that are neither a further member nor zeros
-  // (gzip pads with them). Unsupported: a zstd window above 128 MiB. Memory: the window, 32 KiB for
-  // gzip and zlib, of zstd's at most as much as was expanded, 24 MiB for xz (Unsupported above).
+  // (gzip and xz pad with them). Unsupported: a zstd window above 128 MiB. Memory: the window, 32
+  // KiB for gzip and zlib, of zstd's at most as much as was expanded, 24 MiB for xz (Unsupported
+  // above).
   virtual Result<bool> feed(std::string_view piece, const ExpandedSink& sink) = 0;
   // Behind the last piece. Malformed: the stream is cut off.
   virtual Result<void> finish() = 0;

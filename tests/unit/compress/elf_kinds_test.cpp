@@ -71,4 +71,44 @@ TEST_CASE("xz data that asks for more memory than it is given is refused") {
   CHECK(whole.error().code == ErrorCode::Unsupported);
 }
 
+TEST_CASE("Several xz streams are one text, with padding between and behind them") {
+  const PackedBytes first = some_bytes(200'000), second = some_bytes(1000);
+  PackedBytes both = first;
+  both.insert(both.end(), second.begin(), second.end());
+  for (const size_t padding_bytes : {size_t{0}, size_t{8}}) {
+    PackedBytes packed;
+    for (const PackedBytes& bytes : {first, second}) {
+      const PackedBytes stream = test::xz_packed(bytes);
+      packed.insert(packed.end(), stream.begin(), stream.end());
+      packed.resize(packed.size() + padding_bytes);
+    }
+    const auto whole = expand_whole(Compression::Xz, packed, both.size());
+    REQUIRE(whole);
+    CHECK(*whole == both);
+    CHECK(expand_whole(Compression::Xz, packed, both.size() - 1).error().code ==
+          ErrorCode::LimitExceeded);
+    const auto expander = make_expander(Compression::Xz);
+    size_t size = 0;
+    for (const std::byte byte : packed) {
+      const char piece = static_cast<char>(byte);
+      REQUIRE(expander->feed({&piece, 1}, [&](std::string_view text) {
+        size += text.size();
+        return true;
+      }));
+    }
+    CHECK(expander->finish());
+    CHECK(size == both.size());
+  }
+}
+
+TEST_CASE("A second xz stream that is cut off, or asks for too much memory, is refused") {
+  PackedBytes packed = test::xz_packed(some_bytes(1000));
+  const PackedBytes greedy = test::xz_packed(some_bytes(1000), 9);
+  PackedBytes cut = packed;
+  cut.insert(cut.end(), packed.begin(), packed.end() - 1);
+  CHECK(expand_whole(Compression::Xz, cut, 1 << 20).error().code == ErrorCode::Malformed);
+  packed.insert(packed.end(), greedy.begin(), greedy.end());
+  CHECK(expand_whole(Compression::Xz, packed, 1 << 20).error().code == ErrorCode::Unsupported);
+}
+
 }  // namespace sentry_prof::compress

@@ -213,7 +213,7 @@ bool UploadQueue::send_spool_round() {
   if (run->accepted > 0) {
     const std::lock_guard lock(mutex_);
     figures_.accepted += run->accepted;
-    figures_.trouble.reset();
+    if (queue_.empty()) figures_.trouble.reset();  // else it may be that of what memory has
   }
   if (run->error) note_error(*run->error);
   if (run->trouble) note(*run->trouble);
@@ -265,7 +265,7 @@ void UploadQueue::run() {
       continue;
     }
     std::unique_lock lock(mutex_);
-    if (is_ending_) break;
+    if (is_ending_ && !has_news_) break;  // what came during the round may be untried
     // A new envelope is no reason to try earlier; the end is.
     changed_.wait_for(lock, std::chrono::nanoseconds(next_pause_ns()),
                       [this] { return is_ending_; });

@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/stat.h>
@@ -32,6 +34,7 @@ constexpr uint64_t kLong_ns = 20'000'000'000;  // a bound, never waited for
 class FixedClient final : public HttpClient {
  public:
   HttpResult post(const HttpRequest& request) override {
+    if (during_post) during_post(request.body);  // which may call the queue
     const std::lock_guard lock(mutex_);
     bodies_.emplace_back(request.body);
     times_ns_.push_back(sentry_prof::os::monotonic_ns());
@@ -64,6 +67,7 @@ class FixedClient final : public HttpClient {
   std::atomic<bool> is_out_of_memory = false;
   std::string poison = "none", limited = "none", refused = "none";
   std::string rate_limits;
+  std::function<void(std::string_view)> during_post;
 
  private:
   mutable std::mutex mutex_;
@@ -162,6 +166,47 @@ TEST_CASE("What is refused for good is counted and not sent again") {
   CHECK(figures.refused == 1);
   CHECK(figures.unsent.empty());
   CHECK(bench.client.bodies().size() == 1);
+}
+
+TEST_CASE("What comes while a last round fails is tried, too") {
+  Bench bench;
+  const auto queue = bench.start();
+  bench.client.status = 401;
+  bench.client.during_post = [&](std::string_view) {
+    if (bench.client.bodies().empty()) {
+      queue->put(envelope("b"));
+      queue->end_within(0, 0);
+    } else {
+      bench.client.status = 200;
+    }
+  };
+  queue->put(envelope("a"));
+  const QueueFigures figures = queue->finish(kLong_ns);
+  CHECK(bench.client.bodies() == std::vector<std::string>{"a", "a", "b"});
+  CHECK(figures.accepted == 2);
+}
+
+TEST_CASE("What is accepted from the spool is no reason to forget why memory's is left") {
+  const TemporaryDirectory directory;
+  Bench bench;
+  bench.spool = directory.path() + "/spool";
+  bench.client.poison = "poison";
+  const auto queue = bench.start();
+  auto other = Spool::open(bench.spool);
+  REQUIRE(other);
+  REQUIRE(::rename(bench.spool.c_str(), (bench.spool + ".away").c_str()) == 0);
+  bench.client.during_post = [&](std::string_view body) {
+    if (body != "poison") return;
+    ::rename((bench.spool + ".away").c_str(), bench.spool.c_str());
+    other->keep("a", BodyEncoding::Identity, Category::ProfileChunk).value();
+    queue->end_within(0, 0);
+  };
+  queue->put(envelope("poison"));
+  const QueueFigures figures = queue->finish(kLong_ns);
+  CHECK(figures.accepted == 1);
+  CHECK(figures.left_in_spool == 1);
+  REQUIRE(figures.trouble);
+  CHECK(figures.trouble->kind == OutcomeKind::ServerFailed);
 }
 
 TEST_CASE("What becomes of earlier runs' envelopes is counted apart from this run's own") {

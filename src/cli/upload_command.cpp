@@ -294,6 +294,9 @@ class UploadRun {
           fmt::format("{} left in {}; the next upload with this spool sends them, if no other "
                       "process does that now",
                       left, options_.sending.spool));
+      // In another process's hands, which may fail; else there is a better reason.
+      const bool has_own = sender_.spool()->count_of_own() > 0;
+      if (has_own && !run->trouble) note(upload::exit_code(OutcomeKind::NetworkFailed));
     }
     if (const size_t others = sender_.spool()->count_of_others(); others > 0) {
       complain(others_sentence(others, options_.sending.spool));

@@ -283,6 +283,28 @@ TEST_CASE("With a spool nothing is lost while the server is away", "[upload]") {
   CHECK(server.requests().size() == 6);
 }
 
+TEST_CASE("What another process has not sent yet is not done", "[upload]") {
+  const SentryServer server(R"([{"status": 200, "delay": 3}, {"status": 200, "delay": 6}])");
+  const TemporaryDirectory directory;
+  const std::vector<std::string> send = {"upload", "--dsn", server.dsn(kKey), "--spool", "spool"};
+  std::vector<std::string> with_files = send;
+  with_files.insert(with_files.end(), {golden("v1"), golden("v2")});
+  BackgroundProcess first(sentry_prof_in(directory, with_files));
+  // It sends the one, so that the other process takes the other.
+  REQUIRE(wait_until([&] {
+    return std::filesystem::exists(directory.file("spool")) &&
+           files_in(directory.file("spool")) == 2;
+  }));
+  sleep_for(0.5);
+  BackgroundProcess second(sentry_prof_in(directory, send));
+  const auto result = without_key(first.wait(30));
+  INFO(result.standard_error);
+  CHECK(result.status() == 6);
+  CHECK(contains(result.standard_error, "1 left in spool"));
+  CHECK(without_key(second.wait(30)).status() == 0);
+  CHECK(server.requests().size() == 2);
+}
+
 TEST_CASE("A spool to send from that is not there is an error, and is not made", "[upload]") {
   const TemporaryDirectory directory;
   const auto result = run_sentry_prof(

@@ -58,9 +58,8 @@ std::optional<Found> look_into(const std::filesystem::path& directory, std::stri
   if (!file || !is_trusted(**file)) {
     if (::access(path.c_str(), F_OK) == 0) {
       passed_over += fmt::format(
-          ". {} was passed over: it cannot be read, belongs to another user, or everybody may "
-          "write "
-          "to it",
+          ". {} was passed over: it cannot be read, belongs to another user, or may be written by "
+          "everybody",
           path);
     }
     return {};

@@ -282,14 +282,22 @@ int dispatch(CLI::App& chosen, Options& options, const std::vector<std::string>&
                                          : record_command(std::move(options.record));
 }
 
+// `help` and `help COMMAND`, as git and others have it.
+void ask_for_help(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "help") return;
+  arguments.erase(arguments.begin());
+  arguments.insert(arguments.begin() + (arguments.empty() ? 0 : 1), "--help");
+}
+
 int run(int argc, char** argv) {
   std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   hide_dsn(argc, argv);
   Options options;
   options.record.command = cut_command(arguments);
+  ask_for_help(arguments);
   CLI::App app("Profiles a Linux process from outside and writes profiles that Sentry accepts.",
                "sentry-prof");
-  app.set_version_flag("--version", "sentry-prof " SENTRY_PROF_VERSION);
+  app.set_version_flag("-V,--version", "sentry-prof " SENTRY_PROF_VERSION);
   app.require_subcommand(1);
   app.footer("sentry-prof COMMAND --help tells more; so does man sentry-prof.");
   add_subcommands(app, options);

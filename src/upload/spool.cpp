@@ -334,7 +334,6 @@ std::optional<SpooledEnvelope> Spool::take(const Entry& entry) {
   }
   envelope.encoding = entry.name.encoding;
   envelope.categories = entry.name.categories;
-  envelope.kept_unix_ns = entry.name.kept_unix_ns;
   envelope.is_own = is_own(entry.name);
   return envelope;
 }

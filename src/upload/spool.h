@@ -54,7 +54,6 @@ struct SpooledEnvelope {
   std::string body;
   BodyEncoding encoding = BodyEncoding::Identity;
   Categories categories;
-  uint64_t kept_unix_ns = 0;
   bool is_own = false;  // kept by this run, see Spool::is_one_with
   os::Fd lock;          // the open file
 };
@@ -109,7 +108,6 @@ class Spool {
   const SpoolLosses& losses() const { return losses_; }
   // Of those the ones that were kept by this run.
   const SpoolLosses& own_losses() const { return own_losses_; }
-  const std::string& path() const { return path_; }
 
  private:
   struct Entry {

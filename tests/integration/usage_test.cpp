@@ -141,7 +141,11 @@ TEST_CASE("--help and --version are answers, not errors", "[usage]") {
   const CommandResult help = run_sentry_prof({"record", "--help"});
   CHECK(help.status() == 0);
   CHECK(help.standard_output.find("Examples:") != std::string::npos);
+  CHECK(run_sentry_prof({"help", "record"}).standard_output == help.standard_output);
+  CHECK(contains(run_sentry_prof({"help"}).standard_output, "convert"));
+  CHECK(run_sentry_prof({"help", "nothing"}).status() == 2);
   CHECK(run_sentry_prof({"--version"}).status() == 0);
+  CHECK(run_sentry_prof({"-V"}).status() == 0);
 }
 
 TEST_CASE("A process that does not exist is named", "[targets]") {

@@ -137,13 +137,16 @@ CLI::App& add_subcommand(CLI::App& app, const char* name, const char* descriptio
   return *subcommand;
 }
 
+// One, or none.
+std::vector<const CLI::App*> commands_named(const CLI::App& app, const std::string& name) {
+  return app.get_subcommands([&](const CLI::App* one) { return one->get_name() == name; });
+}
+
 // `--release=$UNSET`: CLI11 (2.1.2) takes the next argument for the value where there is none
 // behind the "=".
 std::vector<std::string> with_empty_values_apart(const CLI::App& app,
                                                  std::vector<std::string> arguments) {
-  const auto named = app.get_subcommands([&](const CLI::App* one) {
-    return !arguments.empty() && one->get_name() == arguments.front();
-  });
+  const auto named = commands_named(app, arguments.empty() ? "" : arguments.front());
   std::vector<std::string> result;
   for (std::string& argument : arguments) {
     const bool has_no_value =
@@ -282,11 +285,13 @@ int dispatch(CLI::App& chosen, Options& options, const std::vector<std::string>&
                                          : record_command(std::move(options.record));
 }
 
-// `help` and `help COMMAND`, as git and others have it.
-void ask_for_help(std::vector<std::string>& arguments) {
+// `help` and `help COMMAND`, as git and others have it. Of what is no command the parser complains.
+void ask_for_help(const CLI::App& app, std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "help") return;
   arguments.erase(arguments.begin());
-  arguments.insert(arguments.begin() + (arguments.empty() ? 0 : 1), "--help");
+  if (arguments.empty() || !commands_named(app, arguments.front()).empty()) {
+    arguments.emplace_back("--help");
+  }
 }
 
 int run(int argc, char** argv) {
@@ -294,13 +299,13 @@ int run(int argc, char** argv) {
   hide_dsn(argc, argv);
   Options options;
   options.record.command = cut_command(arguments);
-  ask_for_help(arguments);
   CLI::App app("Profiles a Linux process from outside and writes profiles that Sentry accepts.",
                "sentry-prof");
   app.set_version_flag("-V,--version", "sentry-prof " SENTRY_PROF_VERSION);
   app.require_subcommand(1);
   app.footer("sentry-prof COMMAND --help tells more; so does man sentry-prof.");
   add_subcommands(app, options);
+  ask_for_help(app, arguments);
   if (const auto ended = parse(app, arguments, "")) return *ended;
   const auto of_config = parse_config(app, options.config.path, std::move(arguments));
   if (!of_config) return of_config.error();

@@ -289,8 +289,10 @@ int dispatch(CLI::App& chosen, Options& options, const std::vector<std::string>&
 void ask_for_help(const CLI::App& app, std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments.front() != "help") return;
   arguments.erase(arguments.begin());
-  if (arguments.empty() || !commands_named(app, arguments.front()).empty()) {
-    arguments.emplace_back("--help");
+  if (arguments.empty() || arguments.front() == "help") {
+    arguments = {"--help"};
+  } else if (!commands_named(app, arguments.front()).empty()) {
+    arguments = {arguments.front(), "--help"};
   }
 }
 

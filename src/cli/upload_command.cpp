@@ -273,6 +273,17 @@ class UploadRun {
                                          : file->second;
   }
 
+  // An envelope is held whole.
+  Result<upload::SpoolRun> send_all_spooled(const upload::GiveUp& give_up) {
+    try {
+      return upload::send_spooled(*sender_.spool(), sender_.uploader(), give_up);
+    } catch (const std::bad_alloc&) {
+      return fail(
+          ErrorCode::Io,
+          options_.sending.spool + ": out of memory. Raise its limit (ulimit -v), the rest waits");
+    }
+  }
+
   void send_spool() {
     const auto give_up = [&](const upload::SpooledEnvelope& envelope, const Outcome& outcome) {
       tell(name_of(envelope) + " (no longer in the spool)", outcome);
@@ -280,7 +291,7 @@ class UploadRun {
     if (options_.files.empty() && sender_.spool()->count() == 0) {
       say(fmt::format("nothing waits in {}.", options_.sending.spool));
     }
-    const auto run = upload::send_spooled(*sender_.spool(), sender_.uploader(), give_up);
+    const auto run = send_all_spooled(give_up);
     if (!run) return note_error(run.error());
     if (run->accepted > 0) {
       say(fmt::format("{} of {}: accepted by {}.", run->accepted, options_.sending.spool,
@@ -358,11 +369,10 @@ Result<void> open_spool(const UploadCommandOptions& options, Sender& sender) {
   const std::string& path = options.sending.spool;
   if (path.empty()) return {};
   if (options.files.empty() && ::access(path.c_str(), F_OK) != 0) {
-    return fail(
-        os::error_code_of(errno),
-        fmt::format("{}: {}. Without FILE what waits in a spool is sent: name the directory "
-                    "that an earlier run kept it in",
-                    path, os::describe_errno(errno)));
+    return fail(ErrorCode::NotFound,
+                fmt::format("{}: {}. Without FILE what waits in a spool is sent: name the "
+                            "directory that an earlier run kept it in",
+                            path, os::describe_errno(errno)));
   }
   return sender.open_spool(path);
 }

@@ -47,7 +47,7 @@ void add_upload_options(CLI::App& upload, UploadCommandOptions& options) {
                   "standard input")
       ->type_name(" ");
   add_sending_options(upload, options.sending);
-  for (const char* name : {"--spool", "--max-retries", "--compress"}) {
+  for (const char* name : {"--spool", "--max-retries", "--compress", "--ca-file"}) {
     options.options_to_send.push_back(upload.get_option(name));
   }
   upload.add_flag("--dry-run", options.is_dry_run,

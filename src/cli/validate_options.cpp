@@ -1,6 +1,7 @@
 #include "cli/validate_options.h"
 
 #include "cli/choice_option.h"
+#include "cli/validators.h"
 
 #include <CLI/CLI.hpp>
 
@@ -36,6 +37,7 @@ void add_validate_options(CLI::App& validate, ValidateCommandOptions& options) {
       validate
           .add_option("--explain", options.explain,
                       "Tell all about a rule, about a reason of the server's, or 'all'")
+          ->check(not_empty())
           ->type_name("RULE");
   validate.parse_complete_callback([&validate, explain] { refuse_all_beside(validate, *explain); });
   validate.add_flag("--fix", options.fix,

@@ -59,16 +59,21 @@ class TimeSpan {
   // Records of one recording follow each other within seconds, unless all that it watches sleeps.
   static constexpr uint64_t kMaxDistance_ns = uint64_t{7} * 24 * 3600 * kNsPerSecond;
   static constexpr size_t kMaxGroups = 16;
-  // Of the times of the largest group: the part from which on another one is no damage.
+  // Another group is no damage if it has this part of the largest one's times, or some that are not
+  // far from that: damaged times lie decades away.
   static constexpr uint64_t kLeastPart = 16;
+  static constexpr uint64_t kYear_ns = uint64_t{365} * 24 * 3600 * kNsPerSecond;
 
   using Groups = std::vector<Group>;
   Groups::const_iterator smallest() const {
     return std::min_element(groups_.begin(), groups_.end(), has_fewer);
   }
   bool counts(const Group& group) const {
-    const uint64_t most = std::max_element(groups_.begin(), groups_.end(), has_fewer)->times;
-    return group.times == most || (group.times > 1 && group.times >= most / kLeastPart);
+    const Group& most = *std::max_element(groups_.begin(), groups_.end(), has_fewer);
+    if (group.times == most.times) return true;
+    const bool is_near =
+        group.first_ns <= most.last_ns + kYear_ns && most.first_ns <= group.last_ns + kYear_ns;
+    return group.times > 1 && (is_near || group.times >= most.times / kLeastPart);
   }
   static bool has_fewer(const Group& a, const Group& b) { return a.times < b.times; }
 

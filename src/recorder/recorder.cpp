@@ -30,6 +30,9 @@ namespace {
 // four times as much again where a hypervisor stops the CPU that is writing a record.
 constexpr uint64_t kSettled_ns = 5 * sampling::kPublishSlack_ns;
 constexpr int kReapInterval_ms = 1000;
+// Who is told to end and goes on for longer has answered the signal (a shell, a debugger), and ends
+// of something else: supervisors kill after 10 s or more (docker stop).
+constexpr uint64_t kUsualEnd_ns = 10'000'000'000;
 constexpr uint64_t kUsualAttach_ns = 100'000'000;  // to 5,000 threads: 170 ms
 
 // A process that has ended since has no maps any more; its samples say so themselves. But without
@@ -277,7 +280,9 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
     result.signal = signals_.ending_signal();
     result.reason = StopReason::Signal;
   }
-  result.was_end_asked_for = result.reason == StopReason::Signal || signals_.has_passed_on();
+  const auto told_ns = signals_.passed_on_at_ns();
+  const bool has_ended_of_it = told_ns && end_ns - std::min(end_ns, *told_ns) < kUsualEnd_ns;
+  result.was_end_asked_for = result.reason == StopReason::Signal || has_ended_of_it;
   return result;
 }
 

@@ -52,7 +52,7 @@ struct RunResult {
   RunFigures figures;
   StopReason reason = StopReason::TargetEnded;
   int signal = 0;  // with StopReason::Signal
-  // By a signal, be it that a launched command got it and ended of it.
+  // By a signal, be it that a launched command got it and ended within seconds.
   bool was_end_asked_for = false;
 };
 

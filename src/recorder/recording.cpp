@@ -388,6 +388,7 @@ std::vector<uint32_t> Recording::gone_processes() const {
 // of minutes.
 void Recording::forget_unused() {
   regions_.begin_chunk();
+  images_.refill_budget();
   const size_t kept_before = processes_.kept_process_count();
   processes_.drop_long_ended();
   changes_since_forgetting_ += kept_before - processes_.kept_process_count();

@@ -1,5 +1,7 @@
 #include "recorder/sampled_threads.h"
 
+#include <utility>
+
 namespace sentry_prof::recorder {
 
 uint32_t SampledThreads::on_sample(uint32_t pid, uint32_t tid, uint64_t time_ns) {

@@ -10,9 +10,14 @@
 namespace sentry_prof::recorder {
 
 namespace {
-// timeout(1) and some supervisors signal a process and then its group, microseconds apart: that is
-// one request, not an impatient second one.
+// timeout(1) and some supervisors signal a process and then its group, microseconds apart, systemd
+// a SIGHUP behind its SIGTERM (SendSIGHUP=): that is one request, not an impatient second one.
 constexpr uint64_t kRepeat_ns = kNsPerSecond / 10;
+
+bool is_one_request(int first, int second) {
+  return first == second || (first == SIGTERM && second == SIGHUP) ||
+         (first == SIGHUP && second == SIGTERM);
+}
 
 // Sent by this process, to a group it belongs to.
 bool is_own(const os::SignalSet::Taken& signal) {
@@ -33,7 +38,7 @@ std::optional<os::SignalSet::Taken> SignalPolicy::take() {
 
 bool SignalPolicy::is_repeat(int signal) {
   const uint64_t now_ns = os::monotonic_ns();
-  if (signal == last_signal_ && now_ns - last_time_ns_ < kRepeat_ns) return true;
+  if (is_one_request(last_signal_, signal) && now_ns - last_time_ns_ < kRepeat_ns) return true;
   last_signal_ = signal;
   last_time_ns_ = now_ns;
   return false;
@@ -68,7 +73,7 @@ bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const
 void SignalPolicy::before_exec() {
   while (const auto signal = take()) {
     ::kill(child_->pid(), signal->number);
-    has_passed_on_ = true;
+    passed_on_at_ns_ = os::monotonic_ns();
   }
   pass_through();
 }
@@ -77,10 +82,10 @@ bool SignalPolicy::ends_recording() {
   pass_through();
   while (const auto signal = take()) {
     if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
-    const bool is_first_for_child = child_ != nullptr && !has_passed_on_;
+    const bool is_first_for_child = child_ != nullptr && !passed_on_at_ns_;
     if (is_first_for_child || (child_ != nullptr && signal->number == SIGHUP)) {
       pass_on(*signal);
-      has_passed_on_ = true;
+      passed_on_at_ns_ = os::monotonic_ns();
     }
     // Ignored: somebody wants an end, and the command cannot have heard.
     const bool is_ignored =
@@ -103,8 +108,8 @@ void SignalPolicy::while_finishing() {
       continue;
     }
     // The command's end was its answer to the first one, or came just before it.
-    if (has_passed_on_ && child_->has_ended()) os::die_by_signal(signal->number);
-    has_passed_on_ = true;
+    if (passed_on_at_ns_ && child_->has_ended()) os::die_by_signal(signal->number);
+    passed_on_at_ns_ = os::monotonic_ns();
     pass_on(*signal);
   }
 }

@@ -41,9 +41,9 @@ class SignalPolicy {
   void let_repeats_pass();
   // The signal that ended the recording; 0 if none did.
   int ending_signal() const { return ending_signal_; }
-  // Whether a launched command was told to end: by a SIGINT, SIGTERM or SIGHUP that was passed on,
-  // or that it got by the terminal.
-  bool has_passed_on() const { return has_passed_on_; }
+  // When a launched command was told to end last: by a SIGINT, SIGTERM or SIGHUP that was passed
+  // on, or that it got by the terminal. Monotonic.
+  std::optional<uint64_t> passed_on_at_ns() const { return passed_on_at_ns_; }
   // Whether a ^C has come by the terminal, which the launched command got, too. A shell's loop goes
   // on unless what it waits for dies of that ^C (bash, zsh: "wait and cooperative exit").
   bool is_interrupted_at_terminal() const { return is_interrupted_at_terminal_; }
@@ -61,7 +61,7 @@ class SignalPolicy {
   int ending_signal_ = 0;
   int last_signal_ = 0;
   uint64_t last_time_ns_ = 0;
-  bool has_passed_on_ = false;
+  std::optional<uint64_t> passed_on_at_ns_;
   bool is_interrupted_at_terminal_ = false;
 };
 

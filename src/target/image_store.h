@@ -67,6 +67,8 @@ class ImageStore {
 
   std::shared_ptr<const LoadedImage> image(unwind::ImageId id) const;  // null if unknown
 
+  // A chunk has ended: some of what damaged files have used up is there again (elf::CfiBudget).
+  void refill_budget();
   // Closes images, so that a session of months holds no more than one of minutes: of those that are
   // not among `mapped` only the kMaxUnmapped are kept that were asked for last, and of these not
   // more than have kMaxUnmappedCfi_bytes; none if a file could not be opened since the last time

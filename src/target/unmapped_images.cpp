@@ -6,8 +6,9 @@
 
 namespace sentry_prof::target {
 
+void ImageStore::refill_budget() { cfi_budget_->refill(); }
+
 std::vector<unwind::ImageId> ImageStore::forget_unmapped(const ImageIds& mapped) {
-  cfi_budget_->refill();
   const std::vector<unwind::ImageId> gone =
       longest_unused(mapped, is_short_of_files_ ? 0 : kMaxUnmapped);
   is_short_of_files_ = false;

@@ -11,8 +11,6 @@
 using namespace sentry_prof;
 using fuzz::require;
 
-namespace {}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const RepairResult once = repair(text);

@@ -168,13 +168,13 @@ TEST_CASE("several damaged times do not ruin the others, wherever they stand") {
 TEST_CASE("a recording in which nothing happened for weeks is one recording") {
   constexpr uint64_t kDay_ns = 24 * 3600 * 1'000'000'000ULL;
   auto builder = one_event();
-  for (uint64_t i = 0; i < 40; ++i) {
-    builder.record(stack_sample(5, 1, kDay_ns + i + (i < 30 ? 0 : 20 * kDay_ns)));
+  for (uint64_t i = 0; i < 400; ++i) {
+    builder.record(stack_sample(5, 1, kDay_ns + i + (i < 3 ? 0 : 20 * kDay_ns)));
   }
   const Played played = play(builder.file());
   CHECK(played.survey.first_time_ns == kDay_ns);
-  CHECK(played.survey.last_time_ns == 21 * kDay_ns + 39);
-  CHECK(played.sink.sample_tids.size() == 40);
+  CHECK(played.survey.last_time_ns == 21 * kDay_ns + 399);
+  CHECK(played.sink.sample_tids.size() == 400);
 }
 
 TEST_CASE("playing stops once nothing more is wanted") {

@@ -288,7 +288,7 @@ class UploadRun {
     const auto give_up = [&](const upload::SpooledEnvelope& envelope, const Outcome& outcome) {
       tell(name_of(envelope) + " (no longer in the spool)", outcome);
     };
-    if (options_.files.empty() && sender_.spool()->count() == 0) {
+    if (options_.files.empty() && sender_.spool()->counts().ours == 0) {
       say(fmt::format("nothing waits in {}.", options_.sending.spool));
     }
     const auto run = send_all_spooled(give_up);
@@ -300,18 +300,16 @@ class UploadRun {
     if (run->error) note_error(*run->error);
     if (run->trouble) tell("", *run->trouble);
     tell_losses();
-    if (const size_t left = sender_.spool()->count(); left > 0) {
+    const upload::SpoolCounts left = sender_.spool()->counts();
+    if (left.ours > 0) {
       complain(
           fmt::format("{} left in {}; the next upload with this spool sends them, if no other "
                       "process does that now",
-                      left, options_.sending.spool));
+                      left.ours, options_.sending.spool));
       // In another process's hands, which may fail; else there is a better reason.
-      const bool has_own = sender_.spool()->count_of_own() > 0;
-      if (has_own && !run->trouble) note(upload::exit_code(OutcomeKind::NetworkFailed));
+      if (left.own > 0 && !run->trouble) note(upload::exit_code(OutcomeKind::NetworkFailed));
     }
-    if (const size_t others = sender_.spool()->count_of_others(); others > 0) {
-      complain(others_sentence(others, options_.sending.spool));
-    }
+    if (left.for_others > 0) complain(others_sentence(left.for_others, options_.sending.spool));
   }
 
   void tell_losses() {

@@ -150,24 +150,17 @@ bool Spool::is_for_us(const Entry& entry) const {
   return destination_ == 0 || entry.name.destination == 0 || entry.name.destination == destination_;
 }
 
-size_t Spool::count() const {
-  const auto all = entries().value_or(std::vector<Entry>());
-  return static_cast<size_t>(std::count_if(all.begin(), all.end(), [this](const Entry& entry) {
-    return is_for_us(entry) && !done_with_.contains(to_text(entry.name));
-  }));
-}
-
-size_t Spool::count_of_own() const {
-  const auto all = entries().value_or(std::vector<Entry>());
-  return static_cast<size_t>(std::count_if(all.begin(), all.end(), [this](const Entry& entry) {
-    return is_own(entry.name) && !done_with_.contains(to_text(entry.name));
-  }));
-}
-
-size_t Spool::count_of_others() const {
-  const auto all = entries().value_or(std::vector<Entry>());
-  return static_cast<size_t>(std::count_if(
-      all.begin(), all.end(), [this](const Entry& entry) { return !is_for_us(entry); }));
+SpoolCounts Spool::counts() const {
+  SpoolCounts counts;
+  for (const Entry& entry : entries().value_or(std::vector<Entry>())) {
+    if (!is_for_us(entry)) {
+      ++counts.for_others;
+    } else if (!done_with_.contains(to_text(entry.name))) {
+      ++counts.ours;
+      if (is_own(entry.name)) ++counts.own;
+    }
+  }
+  return counts;
 }
 
 bool Spool::is_too_old(const Entry& entry) const {

@@ -48,6 +48,12 @@ struct SpoolLosses {
   uint64_t dropped() const { return dropped_for_size + dropped_for_age; }
 };
 
+struct SpoolCounts {
+  size_t ours = 0;        // for this spool's destination
+  size_t own = 0;         // of these, kept by this run
+  size_t for_others = 0;  // for other destinations
+};
+
 // An envelope that this process has to itself until the object goes.
 struct SpooledEnvelope {
   std::string name;
@@ -96,11 +102,7 @@ class Spool {
 
   // Envelopes there now, those in other processes' hands included, those that remove() was called
   // for not.
-  size_t count() const;
-  // Of those the ones that were kept by this run.
-  size_t count_of_own() const;
-  // That were kept for other destinations.
-  size_t count_of_others() const;
+  SpoolCounts counts() const;
   // Whether what was sent could not be removed, and lies there still.
   bool has_sent_ones() const { return !done_with_.empty(); }
   // Why the last one that could not be opened or locked since rewind() could not.

@@ -300,9 +300,10 @@ void UploadQueue::collect_what_is_left() {
     figures_.own.losses += (*hand)->own_losses();
   }
   if (!sending_) return;
-  figures_.own.left_in_spool = sending_->count_of_own();
-  figures_.left_in_spool = sending_->count();
-  figures_.left_for_others = sending_->count_of_others();
+  const SpoolCounts counts = sending_->counts();
+  figures_.own.left_in_spool = counts.own;
+  figures_.left_in_spool = counts.ours;
+  figures_.left_for_others = counts.for_others;
 }
 
 QueueFigures UploadQueue::finish(uint64_t grace_ns) {

@@ -91,7 +91,7 @@ TEST_CASE("A spool is sent the oldest first, with what comes meanwhile", "[spool
   CHECK(run.accepted == 3);
   CHECK_FALSE(run.trouble);
   CHECK(fixture.client.bodies == Bodies{"a", "b", "c"});
-  CHECK(fixture.spool.count() == 0);
+  CHECK(fixture.spool.counts().ours == 0);
 }
 
 TEST_CASE("An envelope that breaks the server does not hold up the others", "[spool_sender]") {
@@ -102,7 +102,7 @@ TEST_CASE("An envelope that breaks the server does not hold up the others", "[sp
   REQUIRE(run.trouble);
   CHECK(run.trouble->tries == 2);
   CHECK(fixture.client.bodies == Bodies{"poison", "poison", "a", "b"});
-  CHECK(fixture.spool.count() == 1);
+  CHECK(fixture.spool.counts().ours == 1);
 }
 
 TEST_CASE("Several envelopes that break the server do not hold up the others", "[spool_sender]") {
@@ -115,7 +115,7 @@ TEST_CASE("Several envelopes that break the server do not hold up the others", "
   REQUIRE(run.trouble);
   CHECK(run.trouble->kind == OutcomeKind::ServerFailed);
   CHECK(run.trouble->tries == 2);
-  CHECK(fixture.spool.count() == 5);
+  CHECK(fixture.spool.counts().ours == 5);
 }
 
 TEST_CASE("Where nobody is there, no further envelope is tried", "[spool_sender]") {
@@ -144,7 +144,7 @@ TEST_CASE("What was sent and cannot be removed is not sent again, and holds noth
   const SpoolRun run = fixture.send();
   CHECK(run.accepted == 2);
   REQUIRE(run.error);
-  CHECK(fixture.spool.count() == 0);
+  CHECK(fixture.spool.counts().ours == 0);
   CHECK(fixture.send().accepted == 0);
   CHECK(fixture.client.bodies == Bodies{"stuck", "a"});
 }
@@ -157,7 +157,7 @@ TEST_CASE("A wrong address costs no envelope", "[spool_sender]") {
   REQUIRE(run.trouble);
   CHECK(run.trouble->kind == OutcomeKind::Misconfigured);
   CHECK(fixture.client.bodies == Bodies{"a", "b", "c", "d", "f"});  // the newest at last
-  CHECK(fixture.spool.count() == 6);
+  CHECK(fixture.spool.counts().ours == 6);
 }
 
 TEST_CASE("A server that fails five in a row is left alone", "[spool_sender]") {
@@ -168,7 +168,7 @@ TEST_CASE("A server that fails five in a row is left alone", "[spool_sender]") {
   REQUIRE(run.trouble);
   CHECK(run.trouble->tries == 2);
   CHECK(fixture.client.bodies == Bodies{"a", "a", "b", "c", "d", "f"});
-  CHECK(fixture.spool.count() == 6);
+  CHECK(fixture.spool.counts().ours == 6);
 }
 
 TEST_CASE("However many are never taken and have become the oldest, the others are sent",
@@ -181,7 +181,7 @@ TEST_CASE("However many are never taken and have become the oldest, the others a
   const SpoolRun run = fixture.send();
   CHECK(run.accepted == kGood);
   REQUIRE(run.trouble);
-  CHECK(fixture.spool.count() == kPoison);
+  CHECK(fixture.spool.counts().ours == kPoison);
   for (const char* body : {"f", "g"}) fixture.keep(body);
   CHECK(fixture.send().accepted == 2);
 }
@@ -209,7 +209,7 @@ TEST_CASE("However many wait for a limit, what has none is sent", "[spool_sender
   CHECK(run.trouble->kind == OutcomeKind::RateLimited);
   CHECK(run.trouble->retry_in_ns == 60'000'000'000);
   CHECK(fixture.client.bodies == Bodies{"limited", "good"});
-  CHECK(fixture.spool.count() == kMany);
+  CHECK(fixture.spool.counts().ours == kMany);
 }
 
 TEST_CASE("What has to wait for a limit is not read", "[spool_sender]") {
@@ -221,7 +221,7 @@ TEST_CASE("What has to wait for a limit is not read", "[spool_sender]") {
   REQUIRE(::truncate((fixture.folder.path() + "/" + *name).c_str(), 1) == 0);
   fixture.send();
   CHECK(fixture.spool.losses().set_aside == 0);
-  CHECK(fixture.spool.count() == 2);
+  CHECK(fixture.spool.counts().ours == 2);
 }
 
 TEST_CASE("What is limited waits, what is refused goes, the rest is sent", "[spool_sender]") {
@@ -239,5 +239,5 @@ TEST_CASE("What is limited waits, what is refused goes, the rest is sent", "[spo
   REQUIRE(run.trouble);
   CHECK(run.trouble->kind == OutcomeKind::RateLimited);
   CHECK(fixture.client.bodies == Bodies{"limited", "refused", "good"});
-  CHECK(fixture.spool.count() == 2);
+  CHECK(fixture.spool.counts().ours == 2);
 }

@@ -87,7 +87,7 @@ TEST_CASE("What is kept comes back as it was, oldest first, until it is removed"
   keep(spool, std::string("\0third", 6));
 
   Spool later = opened(folder.file("spool"));  // another run
-  CHECK(later.count() == 3);
+  CHECK(later.counts().ours == 3);
   {
     const auto envelope = take(later);
     REQUIRE(envelope);
@@ -172,10 +172,10 @@ TEST_CASE("Limits hold over many envelopes, also where others keep them", "[spoo
   Spool one = opened(folder.path(), limits);
   Spool other = opened(folder.path(), limits);
   for (int i = 0; i < 250; ++i) keep(one, "a");
-  CHECK(one.count() == 20);
+  CHECK(one.counts().ours == 20);
   CHECK(one.losses().dropped_for_size == 230);
   for (int i = 0; i < 250; ++i) keep(other, "b");
-  CHECK(other.count() == 20);
+  CHECK(other.counts().ours == 20);
 }
 
 TEST_CASE("Where bytes or files are short the oldest goes, and is counted", "[spool]") {
@@ -236,12 +236,12 @@ TEST_CASE("What is kept for another project or server is neither offered nor cou
   keep(one, "of one");
   keep(other, "of the other");
   keep(anybody, "of anybody");
-  CHECK(one.count() == 2);
-  CHECK(one.count_of_others() == 1);
-  CHECK(anybody.count() == 3);
+  CHECK(one.counts().ours == 2);
+  CHECK(one.counts().for_others == 1);
+  CHECK(anybody.counts().ours == 3);
   CHECK(drained(other) == std::vector<std::string>{"of the other", "of anybody"});
-  CHECK(other.count() == 0);
-  CHECK(other.count_of_others() == 1);
+  CHECK(other.counts().ours == 0);
+  CHECK(other.counts().for_others == 1);
   CHECK(drained(one) == std::vector<std::string>{"of one"});
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("Foreign files are left alone, damaged ones set aside", "[spool]") {
   keep(spool, "good");
   CHECK(drained(spool) == std::vector<std::string>{"good"});
   CHECK(spool.losses().set_aside == 5);
-  CHECK(spool.count() == 0);
+  CHECK(spool.counts().ours == 0);
   CHECK(fs::exists(folder.file("notes.txt")));
   CHECK(fs::exists(folder.file("victim")));
 }
@@ -355,7 +355,7 @@ TEST_CASE("What a process left half written goes at the next start", "[spool]") 
   const std::string foreign = folder.file(".other.999999999-0123456789abcdef.sentry-prof-tmp");
   write_file(foreign, "ha");
   Spool spool = opened(folder.path());
-  CHECK(spool.count() == 0);
+  CHECK(spool.counts().ours == 0);
   CHECK_FALSE(fs::exists(leftover));
   CHECK(fs::exists(foreign));
 }

@@ -204,9 +204,9 @@ os::Fd Spool::lock(const std::string& name) {
   return is_ours ? std::move(file) : os::Fd();
 }
 
-void Spool::count_loss(uint64_t SpoolLosses::*kind, const SpoolName& name) {
-  ++(losses_.*kind);
-  if (is_own(name)) ++(own_losses_.*kind);
+void Spool::count_loss(Loss loss, const SpoolName& name) {
+  ++(losses_.*loss);
+  if (is_own(name)) ++(own_losses_.*loss);
 }
 
 bool Spool::drop(const Entry& entry) {

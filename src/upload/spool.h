@@ -138,7 +138,8 @@ class Spool {
   std::optional<SpooledEnvelope> offer(const Entry& entry, const Wanted& is_wanted);
   bool is_too_old(const Entry& entry) const;
   bool is_own(const SpoolName& name) const { return name.identity == identity_; }
-  void count_loss(uint64_t SpoolLosses::*kind, const SpoolName& name);
+  using Loss = uint64_t SpoolLosses::*;
+  void count_loss(Loss loss, const SpoolName& name);
   bool drop(const Entry& entry);
   void set_aside(const SpoolName& name);
   void note_unreadable(int error_number, const std::string& name, const char* next_step);

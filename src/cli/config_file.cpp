@@ -211,4 +211,15 @@ std::string printed_config(CLI::App& subcommand, const std::string& config_path,
   return text;
 }
 
+std::string first_on_command_line(const std::vector<const CLI::Option*>& options,
+                                  const std::vector<std::string>& of_config) {
+  for (const CLI::Option* option : options) {
+    const std::string name = option->get_name();
+    const bool is_of_config = std::ranges::any_of(
+        of_config, [&](const std::string& argument) { return argument.starts_with(name + "="); });
+    if (option->count() > 0 && !is_of_config) return name;
+  }
+  return "";
+}
+
 }  // namespace sentry_prof::cli

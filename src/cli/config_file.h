@@ -8,7 +8,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace sentry_prof::cli {
 
@@ -24,6 +25,11 @@ void add_config_options(CLI::App& subcommand, ConfigOptions& options);
 // any. Messages name the file, the line and the option, never a value.
 Result<std::vector<std::string>> arguments_of_config(const std::string& path,
                                                      const CLI::App& subcommand);
+
+// The name of the first of `options` that the command line gives, and not a file of --config, which
+// may serve several kinds of runs; empty if there is none. `of_config`: arguments_of_config().
+std::string first_on_command_line(const std::vector<const CLI::Option*>& options,
+                                  const std::vector<std::string>& of_config);
 
 // A line for each option of `subcommand`: name, value, source. The DSN is masked.
 // `of_config`: what arguments_of_config() gave and was parsed, too.

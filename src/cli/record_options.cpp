@@ -1,6 +1,7 @@
 #include "cli/record_options.h"
 
 #include "cli/choice_option.h"
+#include "cli/config_file.h"
 #include "cli/validators.h"
 #include "sampling/sampler.h"
 

@@ -1,6 +1,7 @@
 #include "cli/upload_options.h"
 
 #include "cli/choice_option.h"
+#include "cli/config_file.h"
 #include "cli/environment.h"
 #include "cli/validators.h"
 
@@ -110,17 +111,6 @@ Result<void> complete(UploadCommandOptions& options) {
   if (!verbose) return tl::unexpected(verbose.error());
   options.sending.is_verbose = *verbose;
   return {};
-}
-
-std::string first_on_command_line(const std::vector<const CLI::Option*>& options,
-                                  const std::vector<std::string>& of_config) {
-  for (const CLI::Option* option : options) {
-    const std::string name = option->get_name();
-    const bool is_of_config = std::ranges::any_of(
-        of_config, [&](const std::string& argument) { return argument.starts_with(name + "="); });
-    if (option->count() > 0 && !is_of_config) return name;
-  }
-  return "";
 }
 
 Result<void> check_dry_run_options(const UploadCommandOptions& options,

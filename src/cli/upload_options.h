@@ -46,11 +46,6 @@ void add_upload_options(CLI::App& upload, UploadCommandOptions& options);
 // What the parser alone cannot see: options that exclude each other. Also fills in SENTRY_DEBUG.
 Result<void> complete(UploadCommandOptions& options);
 
-// The name of the first of `options` that the command line gives, and not a file of --config, which
-// may serve several kinds of runs; empty if there is none. `of_config`: arguments_of_config().
-std::string first_on_command_line(const std::vector<const CLI::Option*>& options,
-                                  const std::vector<std::string>& of_config);
-
 // Wrong usage if the command line has options that --dry-run would ignore, and it.
 Result<void> check_dry_run_options(const UploadCommandOptions& options,
                                    const std::vector<std::string>& of_config);

@@ -32,8 +32,8 @@ bool is_in_no_image(const profile::FrameKey& frame) {
 }  // namespace
 
 uint64_t first_chunk_slack_ns(uint64_t chunk_ns) {
-  constexpr uint64_t kMaxSlack_ns = 20'000'000;
-  const uint64_t slack_ns = std::min(kMaxSlack_ns, chunk_ns / 10);
+  constexpr uint64_t kMaxSlack_ns = 500'000'000;  // V1's chunks of 29 s stay below Sentry's 30
+  const uint64_t slack_ns = std::min(kMaxSlack_ns, chunk_ns / 20);
   return chunk_ns + slack_ns <= limits::kV2MaxDuration_ns ? slack_ns : 0;
 }
 

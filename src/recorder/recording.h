@@ -25,8 +25,9 @@
 
 namespace sentry_prof::recorder {
 
-// A recording ends some ms behind the time that it was to last. So that one of some whole chunks
-// leaves no rest for another file, the first may be longer. 0 where Sentry would not take that.
+// A recording ends some ms behind the time that it was to last, and tenths of a second on a machine
+// that is busy, or after an attach to thousands of threads. So that one of some whole chunks leaves
+// no rest for another file, the first may be longer. 0 where Sentry would not take that.
 uint64_t first_chunk_slack_ns(uint64_t chunk_ns);
 
 struct RecordingOptions {

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import answers
-from harness import (Failed, Sandbox, Server, add_options, check, chunk_id_of, closed_port, dsn_of, make_draw, say,
+from harness import (Failed, Sandbox, Server, add_options, check, chunk_id_of, closed_port, dsn_of, make_draw, say, wait_for,
                      write_chunks)
 from ledger import Ledger, check_none_lost, chunk_id_in_file, spooled_ids
 
@@ -137,6 +137,7 @@ def faults_while_recording(folder, options, draw):
             try:
                 recording = sandbox.start(server.dsn, "record", "-q", "-p", str(target.pid), "--upload", "--chunk-seconds", "0.1",
                                           "--max-retries", "0", "-o", f"{folder}/chunks/")
+                wait_for(lambda: len(list((folder / "chunks").glob("*.json"))) > 1, 60, "the first chunks")
                 time.sleep(options.record_seconds)
                 recording.send_signal(signal.SIGINT)  # ends in seconds; by itself it would wait for the server
                 recording.wait(60)

@@ -69,7 +69,7 @@ TEST_CASE("A recording of two whole chunks is two files, without a rest", "[chun
   const TemporaryDirectory directory;
   const Recording recording = record_well(
       directory,
-      {.options = {"-d", "2", "--chunk-seconds", "1"}, .command = {target_path("spin"), "2.5"}});
+      {.options = {"-d", "4", "--chunk-seconds", "2"}, .command = {target_path("spin"), "4.5"}});
   CHECK(recording.profiles.size() == 2);
 }
 

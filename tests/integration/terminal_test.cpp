@@ -129,11 +129,13 @@ TEST_CASE("^C on a terminal ends a shell's loop, if the recorded command dies of
   // Of one command an exit status; of the other the signal, which ends the shell, too.
   const auto [command, shown_after] =
       GENERATE(std::pair{"trap 'exit 3' INT; ", true}, std::pair{"", false});
-  const std::string script = std::string("for i in 1 2; do \"$0\" record -o \"$1\" -- sh -c \"") +
-                             command + "echo begun $i; while :; do :; done\"; echo status $?; done";
+  // Each has used some of the CPU before it says so, however busy the machine is.
+  const std::string script =
+      std::string("for i in 1 2; do \"$0\" record -F 997 -o \"$1\" -- sh -c \"") + command +
+      "i=0; while [ \\$i -lt 100000 ]; do i=\\$((i + 1)); done; echo begun $i; "
+      "while :; do :; done\"; echo status $?; done";
   TerminalSession session({"bash", "-c", script, sentry_prof_path(), directory.file("out.json")});
   REQUIRE(session.wait_for("begun 1"));
-  sleep_for(0.3);
   session.type("\x03");
   if (shown_after) {
     REQUIRE(session.wait_for("begun 2"));
@@ -154,9 +156,10 @@ TEST_CASE(
   const std::string pid_file = directory.file("pid");
   TerminalSession session({sentry_prof_path(), "record", "-F", "997", "-o",
                            directory.file("out.json"), "--", "sh", "-c",
-                           "echo $$ > \"$0\"; echo ready; while :; do :; done", pid_file});
+                           "echo $$ > \"$0\"; i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; "
+                           "echo ready; while :; do :; done",
+                           pid_file});
   REQUIRE(session.wait_for("ready"));
-  sleep_for(0.5);
   const int status = session.hang_up();
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 128 + SIGHUP);

@@ -51,7 +51,7 @@ Recording::Recording(RecordingOptions options, target::ProcessTable& processes,
       regions_(options_.find_jit_map),
       namer_(options_.session, options_.main_pid, options_.main_executable,
              options_.name_executable, processes, images),
-      threads_(builder_, processes_, figures_, 2 * kNsPerSecond / options_.frequency_hz),
+      threads_(builder_, processes_, figures_, kNsPerSecond / options_.frequency_hz),
       chunk_begin_ns_(begin_ns),
       chunk_end_ns_(begin_ns + options_.chunk_ns + options_.first_chunk_slack_ns),
       samples_until_size_check_(kSamplesPerSizeCheck) {}
@@ -107,16 +107,16 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
     ++figures_.loss(Loss::UnsupportedAbi);
     return;
   }
+  if (is_during_exec(sample)) {
+    ++figures_.loss(Loss::DuringExec);
+    return;
+  }
+  execs_.erase(sample.pid);
   const target::Process& process = processes_.process(sample.pid);
   if (rereads_.may_be_stale(sample.pid, process.modules_known_at_ns, time_ns)) {
     reread_maps(sample, time_ns);
   }
   SampleWalk walked = walker_.walk(time_ns, sample, process.modules);
-  if (is_during_exec(sample, walked.walk)) {
-    ++figures_.loss(Loss::DuringExec);
-    return;
-  }
-  execs_.erase(sample.pid);
   walk_by_more_code(walked, time_ns, sample, process);
   if (walked.walk.frames.empty()) {
     ++figures_.loss(Loss::UnmappedPc);
@@ -196,10 +196,10 @@ void Recording::count_completion(CompletedBy by) {
 }
 
 // From the record of an exec until the new program runs, the kernel sets up its memory while the
-// registers are still those of the old one: neither code nor stack is there.
-bool Recording::is_during_exec(const sampling::SampleEvent& sample,
-                               const unwind::Walk& walk) const {
-  return walk.frames.empty() && sample.stack.empty() && execs_.contains(sample.pid);
+// registers are still those of the old one: there is no stack, and what the new program has at that
+// pc, if it has any code there (programs that are linked to one address), did not run.
+bool Recording::is_during_exec(const sampling::SampleEvent& sample) const {
+  return sample.stack.empty() && execs_.contains(sample.pid);
 }
 
 // In a place that no map shows, or in a file that nobody gave us when we asked.
@@ -278,9 +278,10 @@ void Recording::on_body(uint64_t time_ns, const sampling::MapEvent& map) {
 }
 
 void Recording::on_body(uint64_t time_ns, const sampling::CommEvent& comm) {
+  // The threads that end by it have the names of the program before.
+  if (comm.is_exec) threads_.end_others(comm.pid, comm.tid, time_ns);
   processes_.on_comm(comm.pid, comm.tid, comm.name, comm.is_exec, time_ns);
   if (!comm.is_exec) return;
-  threads_.end_others(comm.pid, comm.tid, time_ns);
   forget_code(comm.pid);  // of the program before
   regions_.on_exec(comm.pid, time_ns);
   if (execs_.size() > kMaxExecs) execs_.clear();

@@ -6,7 +6,7 @@ namespace sentry_prof::recorder {
 
 uint32_t SampledThreads::on_sample(uint32_t pid, uint32_t tid, uint64_t time_ns) {
   Thread& sampled = thread(pid, tid, time_ns);
-  add_marker(sampled, tid, sampled.activity.on_sample(time_ns, idle_threshold_ns_));
+  add_marker(sampled, tid, sampled.activity.on_sample(time_ns, sampling_period_ns_));
   return index_in_chunk(sampled, tid);
 }
 
@@ -15,7 +15,7 @@ void SampledThreads::on_switch(uint32_t pid, uint32_t tid, bool is_out, uint64_t
   if (is_out) {
     switched.activity.on_switch_out(time_ns);
   } else {
-    add_marker(switched, tid, switched.activity.on_switch_in(time_ns, idle_threshold_ns_));
+    add_marker(switched, tid, switched.activity.on_switch_in(time_ns, sampling_period_ns_));
   }
 }
 
@@ -74,7 +74,7 @@ void SampledThreads::end_chunk(uint64_t end_ns) {
     if (found == threads_.end()) continue;  // it ended
     Thread& known = found->second;
     learn_losses(known);
-    add_marker(known, tid, known.activity.on_chunk_end(end_ns, idle_threshold_ns_));
+    add_marker(known, tid, known.activity.on_chunk_end(end_ns, sampling_period_ns_));
     name_in_chunk(known, tid);
   }
   ++chunk_serial_;

@@ -20,11 +20,11 @@ namespace sentry_prof::recorder {
 class SampledThreads {
  public:
   SampledThreads(profile::ChunkBuilder& builder, target::ProcessTable& processes,
-                 SampleFigures& figures, uint64_t idle_threshold_ns)
+                 SampleFigures& figures, uint64_t sampling_period_ns)
       : builder_(builder),
         processes_(processes),
         figures_(figures),
-        idle_threshold_ns_(idle_threshold_ns) {}
+        sampling_period_ns_(sampling_period_ns) {}
 
   // The thread's index in the chunk.
   uint32_t on_sample(uint32_t pid, uint32_t tid, uint64_t time_ns);
@@ -70,7 +70,7 @@ class SampledThreads {
   profile::ChunkBuilder& builder_;
   target::ProcessTable& processes_;
   SampleFigures& figures_;
-  const uint64_t idle_threshold_ns_;
+  const uint64_t sampling_period_ns_;
   std::unordered_map<uint32_t, Thread> threads_;        // by tid; ended threads are removed
   std::set<std::pair<uint32_t, uint32_t>> by_process_;  // their pids and tids
   std::vector<uint64_t> losses_ns_;                     // when records were lost

@@ -83,7 +83,10 @@ std::string LoadedImage::cfi_error() const {
 }
 
 bool LoadedImage::read_code(LinkAddress begin, std::span<std::byte> out) const {
-  return elf::read_code(*file_, layout_, begin, out);
+  const bool is_read = elf::read_code(*file_, layout_, begin, out);
+  // That the file has no code there may be counted, too: it costs the next walk the same question.
+  if (!is_read && file_->was_silent()) ++unanswered_reads_;
+  return is_read;
 }
 
 std::shared_ptr<const elf::FunctionStarts> LoadedImage::function_starts() const {

@@ -10,6 +10,7 @@
 #include "target/mapping_facts.h"
 #include "unwind/module_map.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -60,6 +61,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   }
   // Any thread. Code is what executable segments have in the file.
   bool read_code(LinkAddress begin, std::span<std::byte> out) const override;
+  uint32_t unanswered_reads() const override { return unanswered_reads_; }
   LinkAddress entry_point() const override { return layout_.entry; }
   // Recording thread only; what it gives is for any thread. Null if no walk needed the CFI so far.
   std::shared_ptr<const elf::FunctionStarts> function_starts() const;
@@ -100,6 +102,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   mutable uint64_t cfi_paid_bytes_ = 0;
   std::shared_ptr<elf::CfiBudget> cfi_budget_;
   mutable std::string cfi_error_;
+  mutable std::atomic<uint32_t> unanswered_reads_ = 0;
   std::unique_ptr<DebugFile> debug_file_;  // null: none is looked for
   mutable DebugCfi debug_cfi_;
 };

@@ -87,8 +87,10 @@ CallSite CallSites::before(const Module& module, const CodeSource* code, uint64_
   const uint64_t key = RuleCache::key_of(module.image, to_link({runtime_pc}, module.bias));
   if (key == RuleCache::kNoKey) return read(module, *code, runtime_pc, work);
   Place& place = places_[spread_bits(key) >> kIndexShift];
-  if (place.key != key) place = {key, read(module, *code, runtime_pc, work)};
-  return place.site;
+  if (place.key == key) return place.site;
+  const CallSite site = read(module, *code, runtime_pc, work);
+  if (site.kind != CallKind::Unknown) place = {key, site};
+  return site;
 }
 
 }  // namespace sentry_prof::unwind

@@ -40,7 +40,8 @@ struct CallSite {
 CallSite call_before(Bytes code, Arch arch = Arch::X86_64);
 
 // Remembers what is behind the return addresses that were asked for: 8 KiB, by image and link
-// address, so valid for every process. Of two that share a place the later has it.
+// address, so valid for every process. Of two that share a place the later has it. Code that could
+// not be read is asked for again.
 class CallSites {
  public:
   explicit CallSites(Arch arch = Arch::X86_64) : arch_(arch) {}

@@ -25,6 +25,9 @@ class CodeSource {
   // Fills `out` with the code from `begin` on; without an image that is a runtime address. False if
   // any byte of it is no code, or cannot be read. May read a file: who asks remembers the answer.
   [[nodiscard]] virtual bool read_code(LinkAddress begin, std::span<std::byte> out) const = 0;
+  // How many readings failed because nobody answered in time: another time they may not. What is
+  // made of their absence is not to be remembered.
+  virtual uint32_t unanswered_reads() const { return 0; }
   // Of code without an image: what is known of an address in one space says nothing of the others.
   // Below 2^22, as pids are.
   virtual uint64_t address_space() const { return 0; }

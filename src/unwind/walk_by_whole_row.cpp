@@ -70,8 +70,11 @@ CompactRule Walker::rule_of_row(LinkAddress pc, Row& row) const {
 
 Step Walker::step_by_whole_row(LinkAddress pc) {
   Row row;
+  const uint32_t unanswered_before = unanswered_reads();
   const FrameRow found = row_of_frame(pc, row);
-  if (found.status != RowStatus::Found) return step_without_row(found, pc, row);
+  if (found.status != RowStatus::Found) {
+    return step_without_row(found, pc, row, unanswered_before);
+  }
   const CompactRule rule = rule_of_row(pc, row);
   if (!spend(row.work)) return ends(WalkEnd::Unsupported);
   const bool is_from_sp =
@@ -86,12 +89,13 @@ Step Walker::step_by_whole_row(LinkAddress pc) {
 }
 
 // Rules that are made without a row serve both modes.
-Step Walker::step_without_row(FrameRow found, LinkAddress pc, Row& row) {
+Step Walker::step_without_row(FrameRow found, LinkAddress pc, Row& row,
+                              uint32_t unanswered_before) {
   const uint64_t key = cache_key(pc);
   const CompactRule* cached = cache_.find(key);
   if (cached != nullptr && !has_cfa_of_row(cached->kind)) return step_by_rule(pc, *cached);
   const CompactRule rule = rule_without_row(found, pc, row);
-  keep_rule(key, rule, row);
+  keep_rule(key, rule, row, unanswered_before);
   return spend(row.work) ? step_by_rule(pc, rule) : ends(WalkEnd::Unsupported);
 }
 

@@ -192,16 +192,22 @@ class Walker {
   // Apart, since a Row is large and the warm path needs none.
   [[gnu::noinline]] Step step_by_new_rule(LinkAddress pc, uint64_t key) {
     Row row;
+    const uint32_t unanswered_before = unanswered_reads();
     const CompactRule rule = make_rule(pc, row);
-    keep_rule(key, rule, row);
+    keep_rule(key, rule, row, unanswered_before);
     if (!spend(row.work)) return ends(WalkEnd::Unsupported);
     return rule.kind == CompactKind::Full ? step_over(row) : step_by_rule(pc, rule);
   }
 
-  // Not where code could not be looked at for want of work, nor what was made of a provisional
-  // answer: it is another walk's rule, too.
-  void keep_rule(uint64_t key, CompactRule rule, const Row& row) {
-    if (work_left_ > 0 && !row.is_provisional) cache_.insert(key, rule);
+  uint32_t unanswered_reads() const {
+    return module_->code == nullptr ? 0 : module_->code->unanswered_reads();
+  }
+
+  // Not where code could not be looked at for want of work, or of an answer since
+  // `unanswered_before`, nor what was made of a provisional answer: it is another walk's rule, too.
+  void keep_rule(uint64_t key, CompactRule rule, const Row& row, uint32_t unanswered_before) {
+    const bool is_final = !row.is_provisional && unanswered_reads() == unanswered_before;
+    if (work_left_ > 0 && is_final) cache_.insert(key, rule);
   }
 
   CompactRule make_rule(LinkAddress pc, Row& row) {
@@ -382,7 +388,7 @@ class Walker {
   FrameRow row_of_frame(LinkAddress pc, Row& row);
   CompactRule rule_of_row(LinkAddress pc, Row& row) const;
   [[gnu::noinline]] Step step_by_whole_row(LinkAddress pc);
-  Step step_without_row(FrameRow found, LinkAddress pc, Row& row);
+  Step step_without_row(FrameRow found, LinkAddress pc, Row& row, uint32_t unanswered_before);
   Step step_over(const Row& row);
   Step step_by_row_that_failed(const Row& row, const RowResult& result);
   std::optional<Step> step_by_leafs_register(const Row& row);

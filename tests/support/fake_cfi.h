@@ -76,6 +76,10 @@ class FakeCode final : public unwind::CodeSource {
 
   bool read_code(LinkAddress begin, std::span<std::byte> out) const override {
     ++reads_;
+    if (is_silent) {
+      ++unanswered_;
+      return false;
+    }
     auto page = pages_.end();
     for (std::byte& byte : out) {
       const uint64_t place = begin.value++ % kPage_bytes;
@@ -88,11 +92,13 @@ class FakeCode final : public unwind::CodeSource {
 
   LinkAddress entry_point() const override { return entry; }
   uint64_t address_space() const override { return space; }
+  uint32_t unanswered_reads() const override { return unanswered_; }
 
   int reads() const { return reads_; }
 
   LinkAddress entry;
   uint64_t space = 0;
+  bool is_silent = false;  // nobody answers for now
 
  private:
   static constexpr uint64_t kPage_bytes = 4096;
@@ -102,6 +108,7 @@ class FakeCode final : public unwind::CodeSource {
   };
   std::map<uint64_t, Page> pages_;
   mutable int reads_ = 0;
+  mutable uint32_t unanswered_ = 0;
 };
 
 // DWARF numbers of x86-64, as the tests name them.

@@ -121,7 +121,7 @@ TEST_CASE("Samples in exec are a loss of their own until the new program runs") 
   run.recording->on_event({1 * kNsPerSecond + 30, CommEvent{kPid, kPid, true, "next"}});
   run.sample_in_exec(1 * kNsPerSecond + 40, kCode + 8);
   run.map_code(1 * kNsPerSecond + 50, 0x50000);
-  run.sample_in_exec(1 * kNsPerSecond + 60, kCode + 8);
+  run.sample_in_exec(1 * kNsPerSecond + 60, 0x50008);  // of the old program, where the new has code
   run.sample(1 * kNsPerSecond + 70, 0x50008);
   run.sample_in_exec(1 * kNsPerSecond + 80, kCode + 8);
   const RunFigures figures = run.finish(2 * kNsPerSecond);
@@ -408,6 +408,21 @@ TEST_CASE("Two threads that had one tid, one after the other, are two threads of
   REQUIRE(profile.threads.size() == 2);
   CHECK(profile.threads[0].id != profile.threads[1].id);
   CHECK(idle_markers_of(profile) == 2);  // each one's end closes its stack
+}
+
+TEST_CASE("threads that an exec ends have the name of the program that they were of") {
+  RecordingFixture run;
+  constexpr uint32_t kChild = kPid + 1, kPool = 7;
+  constexpr uint64_t kTime_ns = kNsPerSecond;
+  run.recording->on_event({kTime_ns, ForkEvent{kChild, kChild, kPid, kPid}});
+  run.recording->on_event({kTime_ns, CommEvent{kChild, kChild, false, "before"}});
+  run.recording->on_event({kTime_ns, ForkEvent{kChild, kPool, kChild, kChild}});
+  run.recording->on_event({kTime_ns, CommEvent{kChild, kPool, false, "pool"}});
+  run.sample_of(kChild, kTime_ns + 10, kCode + 8, kPool);
+  run.sample_of(kChild, kTime_ns + 20, kCode + 8, kPool);
+  run.recording->on_event({kTime_ns + 30, CommEvent{kChild, kChild, true, "after"}});
+  run.finish(2 * kNsPerSecond);
+  CHECK(run.sink.profiles.at(0).threads.at(0).name == "pool (before 101)");
 }
 
 TEST_CASE("exec by a thread that is not the leader ends that thread under its old tid") {

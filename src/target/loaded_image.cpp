@@ -9,6 +9,12 @@
 #include <elf.h>
 
 namespace sentry_prof::target {
+namespace {
+
+// Its call of rt_sigreturn has nine bytes at most; compilers put `ud2` behind it.
+constexpr uint64_t kSignalReturnFunction_bytes = 16;
+
+}  // namespace
 
 LoadedImage::LoadedImage(unwind::ImageId id, std::string path,
                          std::shared_ptr<const ByteSource> file, elf::Layout layout,
@@ -40,13 +46,22 @@ std::shared_ptr<LoadedImage> LoadedImage::known_by_name(unwind::ImageId id, std:
 
 unwind::RowStatus LoadedImage::row_at(LinkAddress pc, unwind::Row& row) const {
   const unwind::RowStatus status = cfi_row_at(pc, row);
+  if (status == unwind::RowStatus::NoCfi) return signal_return_at(pc, row, status);
+  if (status != unwind::RowStatus::Found) return status;
   // Of aarch64 also where there is a row: before Linux 5.8 it was wrong.
-  const bool is_doubtful =
-      status == unwind::RowStatus::Found && row.is_signal_frame && layout_.machine == EM_AARCH64;
-  const bool may_return_from_signal = status == unwind::RowStatus::NoCfi || is_doubtful;
-  return may_return_from_signal && elf::signal_return_row(*file_, layout_, pc, row)
-             ? unwind::RowStatus::Found
-             : status;
+  if (row.is_signal_frame) {
+    return layout_.machine == EM_AARCH64 ? signal_return_at(pc, row, status) : status;
+  }
+  // Written as a function, it has an ordinary row, which holds for little else. Asked of where the
+  // row begins: the last byte of another function before it is no part of it.
+  const bool may_be_all_of_it = row.begin == row.function_begin &&
+                                row.end.value - row.begin.value <= kSignalReturnFunction_bytes;
+  return may_be_all_of_it ? signal_return_at(row.begin, row, status) : status;
+}
+
+unwind::RowStatus LoadedImage::signal_return_at(LinkAddress pc, unwind::Row& row,
+                                                unwind::RowStatus otherwise) const {
+  return elf::signal_return_row(*file_, layout_, pc, row) ? unwind::RowStatus::Found : otherwise;
 }
 
 unwind::RowStatus LoadedImage::cfi_row_at(LinkAddress pc, unwind::Row& row) const {

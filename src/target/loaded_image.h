@@ -79,6 +79,8 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   const DebugCfi& debug_cfi() const { return debug_cfi_; }
 
  private:
+  unwind::RowStatus signal_return_at(LinkAddress pc, unwind::Row& row,
+                                     unwind::RowStatus otherwise) const;
   unwind::RowStatus cfi_row_at(LinkAddress pc, unwind::Row& row) const;
   unwind::RowStatus own_row_at(LinkAddress pc, unwind::Row& row) const;
   bool is_behind_start_code(LinkAddress pc, uint32_t& work) const;

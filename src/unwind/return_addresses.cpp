@@ -32,8 +32,12 @@ bool ReturnAddresses::is_behind_call(uint64_t return_address) {
 bool ReturnAddresses::is_signal_return(uint64_t return_address) {
   const Module* const module = module_at(return_address - 1);
   if (module == nullptr || module->cfi == nullptr || work_left_ == 0) return false;
+  const LinkAddress behind = to_link({return_address}, module->bias);
   Row row;
-  const RowStatus status = module->cfi->row_at(to_link({return_address - 1}, module->bias), row);
+  RowStatus status = module->cfi->row_at({behind.value - 1}, row);
+  // Only glibc's row of it begins one byte early.
+  const bool ends_here = status == RowStatus::Found && !row.is_signal_frame && row.end == behind;
+  if (ends_here) status = module->cfi->row_at(behind, row);
   return spend(row.work) && status == RowStatus::Found && row.is_signal_frame;
 }
 

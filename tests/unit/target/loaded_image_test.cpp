@@ -192,3 +192,50 @@ TEST_CASE(
   CHECK(at(8) == unwind::RowStatus::NoCfi);
   CHECK(at(70) == unwind::RowStatus::NoCfi);
 }
+
+namespace {
+
+constexpr uint64_t kCode = 0x1000, kBehindReturn = kCode + 2;
+
+// Two functions, one behind the other: `nop; ret`, and the call of rt_sigreturn, with ordinary rows
+// or, the second, without.
+std::vector<std::byte> program_with_signal_return(bool has_row) {
+  ByteWriter code;
+  code.u8(0x90).u8(0xc3).u8(0xb8).u32(15).u8(0x0f).u8(0x05);  // mov $15,%eax; syscall
+  for (int i = 0; i < 100; ++i) code.u8(0x90);
+  elf_test::FrameBuilder frames;
+  frames.cie();
+  frames.fde(kCode, 2);
+  if (has_row) frames.fde(kBehindReturn, 7);
+  frames.fde(kBehindReturn + 7, 100);
+  ElfBuilder elf;
+  elf.section({.name = ".text",
+               .flags = SHF_ALLOC | SHF_EXECINSTR,
+               .address = kCode,
+               .contents = code.bytes()});
+  elf.section(
+      {.name = ".eh_frame", .address = 0x2000, .contents = frames.sections().eh_frame.bytes});
+  elf.segment({.type = PT_LOAD, .flags = PF_R | PF_X, .of_section = ".text"});
+  elf.segment({.type = PT_LOAD, .of_section = ".eh_frame"});
+  return elf.build();
+}
+
+}  // namespace
+
+TEST_CASE("the return from a signal is known also where it was written as a function") {
+  const bool has_row = GENERATE(true, false);
+  const auto file = std::make_shared<MemoryByteSource>(program_with_signal_return(has_row));
+  const target::LoadedImage image(
+      0, "/bin/a", file, elf::read_layout(*file).value(), {}, {},
+      std::make_shared<elf::CfiBudget>(elf::CfiBudget{.bytes_left = 1 << 20}));
+  const auto is_of_signal = [&image](uint64_t pc) {
+    unwind::Row row;
+    REQUIRE(image.row_at({pc}, row) == unwind::RowStatus::Found);
+    return row.is_signal_frame;
+  };
+  CHECK_FALSE(is_of_signal(kCode));
+  CHECK_FALSE(is_of_signal(kBehindReturn - 1));  // the leaf may be at the function's `ret`
+  CHECK(is_of_signal(kBehindReturn));
+  CHECK(is_of_signal(kBehindReturn + 5));  // at its second instruction
+  CHECK_FALSE(is_of_signal(kBehindReturn + 7));
+}

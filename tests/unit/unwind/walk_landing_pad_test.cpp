@@ -71,14 +71,34 @@ TEST_CASE("where a function begins is no landing pad, but the first one of its s
   CHECK(walk.frames[1].pc_is_exact);
 }
 
-TEST_CASE("a frame of the kernel's is no landing pad") {
+TEST_CASE("a frame of the kernel's is no landing pad, but what a handler returned to") {
   LandingWorld w;
   w.cfi.add(0x3000, 0x3040, row_with_cfa(kRsp, 8));
   Row of_signal = row_with_cfa(kRsp, 24);
   of_signal.is_signal_frame = true;
   w.cfi.add(0x3040, 0x3100, of_signal);
-  w.put_return();
-  CHECK(end_of(w.land()) == "unmapped_pc");
+  SECTION("behind a function's end") {
+    w.put_return();
+    for (int i = 0; i < 2; ++i) {  // and so it is remembered
+      const Walk walk = w.land();
+      CHECK(end_of(walk) == "root");
+      CHECK(pcs(walk) == Pcs{0x2010, 0x3040, 0x4050});
+      CHECK_FALSE(walk.frames[1].pc_is_exact);
+      CHECK(walk.frames[2].pc_is_exact);
+    }
+  }
+  SECTION("not behind a call that does not return") {
+    w.code.put_call(0x3040, 0x2000);
+    CHECK(end_of(w.land()) == "unmapped_pc");
+  }
+  SECTION("from code without rows") {
+    w.put_return();
+    w.code.put(0x6000, {0xc3});
+    const Walk walk = w.walk(registers_at(at(0x6000), 0x7000, 0),
+                             FakeStack(0x7000, {at(0x3040), 5, 5, at(0x4050), 0}));
+    CHECK(end_of(walk) == "root");
+    CHECK(pcs(walk) == Pcs{0x6000, 0x3040, 0x4050});
+  }
 }
 
 TEST_CASE("that a walk had no work left to look for a landing pad is not remembered") {

@@ -35,8 +35,10 @@ class Snapshot {
 
   const unwind::Registers& registers() const { return registers_; }
   const unwind::ModuleMap& modules() const { return modules_; }
+  // It is stored as far as it went.
   unwind::StackSnapshot stack() const {
-    return {RuntimeAddress{stack_begin_}, std::as_bytes(std::span(stack_words_))};
+    return {RuntimeAddress{stack_begin_}, std::as_bytes(std::span(stack_words_)),
+            unwind::StackSnapshot::Behind::Nothing};
   }
 
  private:

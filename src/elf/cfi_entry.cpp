@@ -115,6 +115,8 @@ bool FdeScanner::next_entry(Entry& entry) {
   if (entries_left_ == 0) return ends(CfiStatus::Unsupported);
   --entries_left_;
   const CfiStatus status = read_entry(section_, offset_, entry);
+  const bool may_be_end = status != CfiStatus::Ok || entry.kind == EntryKind::Empty;
+  if (may_be_end && !section_.end_is_known) return ends(CfiStatus::Ok);
   if (status != CfiStatus::Ok) return ends(status);  // without its length, the next is not found
   offset_ = entry.end;
   return true;

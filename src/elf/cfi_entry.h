@@ -36,6 +36,7 @@ struct FrameSection {
   std::endian order = std::endian::little;
   uint8_t address_size_bytes = 8;  // of the ELF class; a CIE of version 4 states its own
   bool is_eh_frame = true;
+  bool end_is_known = true;      // else the first terminator, or what is no entry, is behind it
   std::optional<uint64_t> text;  // base of DW_EH_PE_textrel
 
   // A reader for [begin, end) whose positions are section offsets; one that has failed where the

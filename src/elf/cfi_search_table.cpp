@@ -146,10 +146,4 @@ bool SearchTable::is_sorted() const {
   return true;
 }
 
-uint64_t SearchTable::highest_fde_address() const {
-  uint64_t highest = 0;
-  for (uint64_t i = 0; i < count_; ++i) highest = std::max(highest, value_at(2 * i + 1));
-  return highest;
-}
-
 }  // namespace sentry_prof::elf

@@ -38,9 +38,6 @@ class SearchTable {
   // Whether the entries rise, as they must for find() to mean anything: a pass over all of it.
   bool is_sorted() const;
 
-  // The highest address of an FDE in the table: a pass over all of it. 0 if it is empty.
-  uint64_t highest_fde_address() const;
-
  private:
   // Entries of 512 bytes. Of LLVM's 94,000 a search looks at a few cache lines then, most of the
   // others are those of the fences, which all searches share.

@@ -25,6 +25,7 @@ struct CfiSection {
   LinkAddress address;
   std::vector<std::byte> bytes;                    // empty if `in_file` is there
   std::shared_ptr<const SectionInFile> in_file{};  // null: copied
+  bool end_is_known = true;  // else it ends where its chain of entries does, at the latest here
 
   Bytes bytes_in_memory() const { return in_file ? in_file->bytes() : Bytes(bytes); }
   bool empty() const { return bytes_in_memory().empty(); }
@@ -42,11 +43,12 @@ struct CfiSections {
   std::string problem;
 };
 
-// Copies the sections out of the file; .eh_frame also by what .eh_frame_hdr says of it, for files
-// without section headers. An image without any CFI gives empty sections, not an error. Where
-// .eh_frame is there, none of the other two is needed: `problem` says what they would have failed
-// with. Io: the file ended early or cannot be read. LimitExceeded: a section of more than 64 MiB,
-// or all of them together of more than `max_bytes`.
+// Copies the sections out of the file; for files without section headers .eh_frame from where
+// .eh_frame_hdr says that it begins to the end of its segment, at most 64 MiB. An image without any
+// CFI gives empty sections, not an error. Where .eh_frame is there, none of the other two is
+// needed: `problem` says what they would have failed with. Io: the file ended early or cannot be
+// read. LimitExceeded: a section of more than 64 MiB, or all of them together of more than
+// `max_bytes`.
 Result<CfiSections> read_cfi_sections(const ByteSource& file, const Layout& layout,
                                       uint64_t max_bytes = UINT64_MAX);
 

@@ -16,6 +16,7 @@ inline FrameSection frame_section(const CfiSections& sections, const CfiSection&
   result.order = sections.order;
   result.address_size_bytes = sections.is_64_bit ? 8 : 4;
   result.is_eh_frame = is_eh_frame;
+  result.end_is_known = section.end_is_known;
   if (sections.text.value != 0) result.text = sections.text.value;
   return result;
 }

@@ -11,8 +11,9 @@ namespace sentry_prof::elf {
 // packaging/systemd/sentry-prof@.service).
 struct CfiBudget {
   uint64_t bytes_left = uint64_t{256} << 20;
-  // In the recording thread's time, whatever is kept: a second each of decompressing, and of
-  // reading the entries of sections that have no search table (of hostile ones each takes 0.5 us).
+  // In the recording thread's time, whatever is kept: a second each of decompressing, where what is
+  // stored counts as well, and of reading the entries of sections that have no search table (of
+  // hostile ones each takes 0.5 us).
   uint64_t expandable_bytes_left = kMostExpandable_bytes;
   uint64_t indexable_entries_left = kMostIndexable_entries;
 

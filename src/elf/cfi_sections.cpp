@@ -40,7 +40,7 @@ class SectionReader {
     if (layout.text) result_.text = layout.text->address;
   }
 
-  Result<CfiSections> run_for_debug_frame(Expansion& expansion) {
+  Result<CfiSections> run_for_debug_frame(const Expansion& expansion) {
     result_.entry = {};
     auto copied = put(result_.debug_frame, layout_.debug_frame || !layout_.packed_debug_frame
                                                ? copy_if_there(layout_.debug_frame, ".debug_frame")
@@ -112,7 +112,7 @@ class SectionReader {
     return section ? copy(*section, name) : CfiSection{};
   }
 
-  Result<CfiSection> unpack(const PackedSection& packed, Expansion& expansion) const {
+  Result<CfiSection> unpack(const PackedSection& packed, const Expansion& expansion) const {
     auto bytes = unpack_section(file_, layout_, packed, expansion);
     if (!bytes) return tl::unexpected(std::move(bytes.error()));
     return CfiSection{packed.section.address, std::move(*bytes), nullptr};
@@ -150,7 +150,7 @@ Result<CfiSections> open_cfi_sections(const std::shared_ptr<const ByteSource>& f
 }
 
 Result<CfiSections> read_debug_frame(const ByteSource& file, const Layout& layout,
-                                     Expansion& expansion) {
+                                     const Expansion& expansion) {
   return SectionReader(file, nullptr, layout, expansion.max_bytes).run_for_debug_frame(expansion);
 }
 

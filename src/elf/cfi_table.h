@@ -58,10 +58,10 @@ Result<CfiSections> open_cfi_sections(const std::shared_ptr<const ByteSource>& f
                                       const Layout& layout, uint64_t max_bytes = UINT64_MAX);
 
 // Of a debug file, or what an image has beside .eh_frame: .debug_frame alone, stored plain or
-// compressed, and no entry point; within `expansion`, which a plain one does not spend of. Empty if
+// compressed, and no entry point; within `expansion`, of which a plain one does not take. Empty if
 // there is none. Errors as above, and those of unpack_section().
 Result<CfiSections> read_debug_frame(const ByteSource& file, const Layout& layout,
-                                     Expansion& expansion);
+                                     const Expansion& expansion);
 
 class FunctionStarts;  // elf/function_starts.h
 

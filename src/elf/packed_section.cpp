@@ -3,6 +3,7 @@
 #include "base/byte_reader.h"
 #include "compress/expander.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -24,8 +25,8 @@ struct Packing {
 };
 
 Result<std::vector<std::byte>> read_stored(const ByteSource& file, const Section& section,
-                                           size_t max_bytes) {
-  if (section.size_bytes > max_bytes) {
+                                           const Expansion& expansion) {
+  if (section.size_bytes > std::min(expansion.max_bytes, expansion.left_bytes)) {
     return fail(ErrorCode::LimitExceeded, "a compressed section is too large");
   }
   std::vector<std::byte> bytes(static_cast<size_t>(section.size_bytes));
@@ -58,11 +59,27 @@ Packing read_gnu_header(ByteReader& reader) {
   return packing;
 }
 
+// What may come of as many as are stored, which read_stored() has let through.
+uint64_t most_bytes(const Expansion& expansion, size_t stored_bytes) {
+  return std::min(expansion.max_bytes, expansion.left_bytes - stored_bytes);
+}
+
+// Paid for before it is begun, what is stored as well: nothing comes of a million empty blocks. Of
+// what fails it is not known how much was expanded.
+Result<std::vector<std::byte>> expand(Compression compression, Bytes stored, uint64_t max_bytes,
+                                      const Expansion& expansion) {
+  expansion.left_bytes -= stored.size() + max_bytes;
+  auto whole = compress::expand_whole(compression, stored, static_cast<size_t>(max_bytes));
+  if (whole) expansion.left_bytes += max_bytes - whole->size();
+  return whole;
+}
+
 }  // namespace
 
 Result<std::vector<std::byte>> unpack_section(const ByteSource& file, const Layout& layout,
-                                              const PackedSection& packed, Expansion& expansion) {
-  const auto stored = read_stored(file, packed.section, expansion.max_bytes);
+                                              const PackedSection& packed,
+                                              const Expansion& expansion) {
+  const auto stored = read_stored(file, packed.section, expansion);
   if (!stored) return tl::unexpected(stored.error());
   ByteReader reader(*stored, layout.order);
   const Packing packing =
@@ -71,12 +88,11 @@ Result<std::vector<std::byte>> unpack_section(const ByteSource& file, const Layo
   if (packing.compression == Compression::None) {
     return fail(ErrorCode::Unsupported, "a section is compressed in an unknown way");
   }
-  if (packing.size_bytes > expansion.max_bytes) {
+  if (packing.size_bytes > most_bytes(expansion, stored->size())) {
     return fail(ErrorCode::LimitExceeded, "a compressed section is too large");
   }
-  expansion.spent_bytes = static_cast<size_t>(packing.size_bytes);
-  auto whole = compress::expand_whole(packing.compression, reader.bytes(reader.remaining()),
-                                      expansion.spent_bytes);
+  auto whole =
+      expand(packing.compression, reader.bytes(reader.remaining()), packing.size_bytes, expansion);
   if (whole && whole->size() != packing.size_bytes) {
     return fail(ErrorCode::Malformed, "a compressed section is smaller than its header says");
   }
@@ -85,13 +101,11 @@ Result<std::vector<std::byte>> unpack_section(const ByteSource& file, const Layo
 
 Result<std::shared_ptr<const ByteSource>> unpack_debugdata(const ByteSource& file,
                                                            const Layout& layout,
-                                                           Expansion& expansion) {
-  const auto stored = read_stored(file, *layout.gnu_debugdata, expansion.max_bytes);
+                                                           const Expansion& expansion) {
+  const auto stored = read_stored(file, *layout.gnu_debugdata, expansion);
   if (!stored) return tl::unexpected(stored.error());
-  expansion.spent_bytes = expansion.max_bytes;
-  auto whole = compress::expand_whole(Compression::Xz, *stored, expansion.max_bytes);
+  auto whole = expand(Compression::Xz, *stored, most_bytes(expansion, stored->size()), expansion);
   if (!whole) return tl::unexpected(std::move(whole.error()));
-  expansion.spent_bytes = whole->size();
   return std::make_shared<MemoryByteSource>(std::move(*whole));
 }
 

@@ -6,26 +6,29 @@
 #include "sentry_prof/result.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
 namespace sentry_prof::elf {
 
-// How much may come of it; and how much was expanded at most, whatever came of it.
+// How much may be stored, and come of it; and of what it is paid for, whatever comes of it: what is
+// stored and what is expanded, since either takes time.
 struct Expansion {
-  size_t max_bytes = 0;
-  size_t spent_bytes = 0;
+  uint64_t max_bytes;
+  uint64_t& left_bytes;
 };
 
-// The section's contents, with nothing left out. LimitExceeded: more than the maximum expanded, or
-// more stored; Unsupported: an unknown compression; Malformed: damaged, or not of the size that its
-// header states; Io.
+// The section's contents, with nothing left out. LimitExceeded: more than the maximum expanded or
+// stored, or more of both than is left; Unsupported: an unknown compression; Malformed: damaged, or
+// not of the size that its header states; Io.
 Result<std::vector<std::byte>> unpack_section(const ByteSource& file, const Layout& layout,
-                                              const PackedSection& packed, Expansion& expansion);
+                                              const PackedSection& packed,
+                                              const Expansion& expansion);
 
 // The ELF file in .gnu_debugdata, which the layout must have. Errors as above.
 Result<std::shared_ptr<const ByteSource>> unpack_debugdata(const ByteSource& file,
                                                            const Layout& layout,
-                                                           Expansion& expansion);
+                                                           const Expansion& expansion);
 
 }  // namespace sentry_prof::elf

@@ -1,5 +1,6 @@
 #include "symbols/symbol_names.h"
 
+#include "base/checked.h"
 #include "base/utf8.h"
 #include "elf/go_function_table.h"
 #include "elf/packed_section.h"
@@ -21,7 +22,7 @@ constexpr size_t kPiece_bytes = 64 * 1024;
 // A table of 16 million symbols: the largest browsers' debug builds have some millions.
 constexpr uint64_t kMaxTable_bytes = uint64_t{384} << 20;
 // MiniDebugInfo, expanded: 350,000 symbols with names of fifty letters.
-constexpr size_t kMaxDebugdata_bytes = size_t{32} << 20;
+constexpr uint64_t kMaxDebugdata_bytes = uint64_t{32} << 20;
 constexpr uint64_t kMaxGoFunctions_bytes = uint64_t{32} << 20;  // begins of four million functions
 // There is one name for each address: with 70,000 addresses this makes 70 MB.
 constexpr size_t kMaxShown_bytes = 1024;
@@ -261,11 +262,11 @@ Names names_of_debugdata(const Question& asked) {
   const Names none(asked.sorted_addresses.size());
   SymbolBudget& budget = asked.budget;
   if (!asked.layout.gnu_debugdata) return none;
-  elf::Expansion expansion{std::min(kMaxDebugdata_bytes, budget.unpacked_bytes)};
-  const auto inner = elf::unpack_debugdata(asked.file, asked.layout, expansion);
-  budget.unpacked_bytes -= std::min(expansion.spent_bytes, budget.unpacked_bytes);
+  const uint64_t stored_bytes = asked.layout.gnu_debugdata->size_bytes;
+  const bool is_for_budget = !range_fits(kMaxDebugdata_bytes, stored_bytes, budget.unpacked_bytes);
+  const auto inner =
+      elf::unpack_debugdata(asked.file, asked.layout, {kMaxDebugdata_bytes, budget.unpacked_bytes});
   if (!inner) {
-    const bool is_for_budget = expansion.max_bytes < kMaxDebugdata_bytes;
     if (is_for_budget && inner.error().code == ErrorCode::LimitExceeded) ++budget.tables_cut;
     return none;
   }

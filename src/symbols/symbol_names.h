@@ -19,9 +19,9 @@ namespace sentry_prof::symbols {
 // largest browsers' debug builds a hundred; so much of hostile ones takes two or three seconds.
 struct SymbolBudget {
   uint64_t table_bytes = uint64_t{1} << 30;
-  size_t unpacked_bytes = size_t{128} << 20;  // of MiniDebugInfo
-  uint64_t demangling_ns = 2'000'000'000;     // of 100,000 real names it takes a quarter
-  uint64_t (*now_ns)() = nullptr;             // null: demangling takes what it takes
+  uint64_t unpacked_bytes = uint64_t{128} << 20;  // of MiniDebugInfo, with what is stored of it
+  uint64_t demangling_ns = 2'000'000'000;         // of 100,000 real names it takes a quarter
+  uint64_t (*now_ns)() = nullptr;                 // null: demangling takes what it takes
   // What was left out for want of it: tables that were not, or not wholly, read or compared (or are
   // larger than any real one), and names that stayed mangled.
   uint64_t tables_cut = 0;

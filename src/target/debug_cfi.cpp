@@ -70,21 +70,11 @@ Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) 
   }
   if (place == Place::MiniDebugInfo) {
     if (!layout.gnu_debugdata) return elf::CfiSections{};
-    elf::Expansion expansion{expanded_limit_bytes()};
-    auto inner = elf::unpack_debugdata(*file_, layout, expansion);
-    budget_->expandable_bytes_left -= expansion.spent_bytes;
-    return load_from(std::move(inner));
+    return load_from(elf::unpack_debugdata(*file_, layout, expansion()));
   }
   // A plain one is the image's own table's.
   if (layout.debug_frame) return elf::CfiSections{};
-  return read(*file_, layout);
-}
-
-Result<elf::CfiSections> DebugCfi::read(const ByteSource& file, const elf::Layout& layout) {
-  elf::Expansion expansion{layout.packed_debug_frame ? expanded_limit_bytes() : limit_bytes()};
-  auto sections = elf::read_debug_frame(file, layout, expansion);
-  budget_->expandable_bytes_left -= expansion.spent_bytes;
-  return sections;
+  return elf::read_debug_frame(*file_, layout, expansion());
 }
 
 Result<elf::CfiSections> DebugCfi::load_from(Result<std::shared_ptr<const ByteSource>> file) {
@@ -92,7 +82,7 @@ Result<elf::CfiSections> DebugCfi::load_from(Result<std::shared_ptr<const ByteSo
   const auto layout = elf::read_layout(**file);
   if (!layout) return tl::unexpected(layout.error());
   if (auto ok = check_byte_order(*layout); !ok) return tl::unexpected(std::move(ok.error()));
-  return read(**file, *layout);
+  return elf::read_debug_frame(**file, *layout, expansion());
 }
 
 // The first look-up makes an index, of no more than is left.
@@ -122,9 +112,5 @@ void DebugCfi::forget() {
 }
 
 uint64_t DebugCfi::limit_bytes() const { return std::min(kMaxTable_bytes, budget_->bytes_left); }
-
-uint64_t DebugCfi::expanded_limit_bytes() const {
-  return std::min(limit_bytes(), budget_->expandable_bytes_left);
-}
 
 }  // namespace sentry_prof::target

@@ -48,10 +48,9 @@ class DebugCfi {
   bool add_table(elf::CfiSections sections);
   Result<elf::CfiSections> load(Place place, const elf::Layout& layout);
   Result<elf::CfiSections> load_from(Result<std::shared_ptr<const ByteSource>> file);
-  Result<elf::CfiSections> read(const ByteSource& file, const elf::Layout& layout);
   void pay_for(Table& table);
   uint64_t limit_bytes() const;  // of one table
-  uint64_t expanded_limit_bytes() const;
+  elf::Expansion expansion() const { return {limit_bytes(), budget_->expandable_bytes_left}; }
 
   std::shared_ptr<const ByteSource> file_;
   DebugFile* debug_file_;

@@ -65,13 +65,16 @@ std::vector<LinkAddress> addresses_of(const elf::Layout& layout) {
 
 // What is compressed expands to no more than it may.
 void check_debug_data(const ByteSource& file, const elf::Layout& layout) {
-  constexpr size_t kLimit_bytes = 1 << 20;
-  elf::Expansion expansion{kLimit_bytes};
+  constexpr uint64_t kLimit_bytes = 1 << 20;
+  uint64_t left_bytes = 3 * kLimit_bytes;
+  const elf::Expansion expansion{kLimit_bytes, left_bytes};
   if (const auto frames = elf::read_debug_frame(file, layout, expansion)) {
     require(frames->debug_frame.bytes.size() <= kLimit_bytes);
   }
+  require(left_bytes <= 3 * kLimit_bytes);
   if (!layout.gnu_debugdata) return;
   const auto inner = elf::unpack_debugdata(file, layout, expansion);
+  require(left_bytes <= 3 * kLimit_bytes);
   if (!inner) return;
   require((*inner)->size_bytes() <= kLimit_bytes);
   if (const auto inner_layout = elf::read_layout(**inner)) {

@@ -346,8 +346,8 @@ Result<elf::CfiSections> sections_of(const std::string& path, OracleSection sect
 }
 
 Result<std::vector<LinkAddress>> go_rows(const ByteSource& file, const elf::Layout& layout) {
-  elf::Expansion expansion{64 << 20};
-  auto sections = elf::read_debug_frame(file, layout, expansion);
+  uint64_t left_bytes = 128 << 20;
+  auto sections = elf::read_debug_frame(file, layout, {64 << 20, left_bytes});
   if (!sections) return tl::unexpected(sections.error());
   const CfiTable table(std::move(*sections));
   std::vector<LinkAddress> begins;

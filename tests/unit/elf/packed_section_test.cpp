@@ -42,8 +42,8 @@ std::string look_up(const std::vector<std::byte>& bytes, uint64_t max_bytes = 1 
   const MemoryByteSource file(bytes);
   const auto layout = elf::read_layout(file);
   if (!layout) return layout.error().message;
-  elf::Expansion expansion{max_bytes};
-  auto sections = elf::read_debug_frame(file, *layout, expansion);
+  uint64_t left_bytes = 1 << 20;
+  auto sections = elf::read_debug_frame(file, *layout, {max_bytes, left_bytes});
   if (!sections) return sections.error().message;
   const elf::CfiTable table(std::move(*sections));
   unwind::Row row;
@@ -93,18 +93,48 @@ TEST_CASE("what a compressed section's header says must be so") {
 
 TEST_CASE("the ELF file in .gnu_debugdata is read like any other") {
   const auto inner = file_with(".debug_frame", debug_frame(), 0);
-  const MemoryByteSource file(file_with(".gnu_debugdata", xz_packed(inner), 0));
+  const PackedBytes packed = xz_packed(inner);
+  const MemoryByteSource file(file_with(".gnu_debugdata", packed, 0));
   const auto layout = elf::read_layout(file);
   REQUIRE(layout);
   REQUIRE(layout->gnu_debugdata);
-  elf::Expansion expansion{1 << 20};
-  const auto debugdata = elf::unpack_debugdata(file, *layout, expansion);
+  uint64_t left_bytes = 1 << 20;
+  const auto debugdata = elf::unpack_debugdata(file, *layout, {1 << 20, left_bytes});
   REQUIRE(debugdata);
   std::vector<std::byte> found((*debugdata)->size_bytes());
   REQUIRE((*debugdata)->read_at(0, found));
   CHECK(found == inner);
-  CHECK(expansion.spent_bytes == inner.size());
-  elf::Expansion too_small{inner.size() - 1};
-  CHECK(elf::unpack_debugdata(file, *layout, too_small).error().code == ErrorCode::LimitExceeded);
-  CHECK(too_small.spent_bytes == inner.size() - 1);
+  CHECK(left_bytes == (1 << 20) - packed.size() - inner.size());
+  const auto code_of = [&](uint64_t max_bytes, uint64_t& left) {
+    return elf::unpack_debugdata(file, *layout, {max_bytes, left}).error().code;
+  };
+  left_bytes = 1 << 20;
+  CHECK(code_of(inner.size() - 1, left_bytes) == ErrorCode::LimitExceeded);
+  CHECK(left_bytes == (1 << 20) - packed.size() - (inner.size() - 1));
+  left_bytes = packed.size() + inner.size() - 1;
+  CHECK(code_of(1 << 20, left_bytes) == ErrorCode::LimitExceeded);
+  CHECK(left_bytes == 0);
+  left_bytes = packed.size() - 1;
+  CHECK(code_of(1 << 20, left_bytes) == ErrorCode::LimitExceeded);
+  CHECK(left_bytes == packed.size() - 1);  // not begun
+}
+
+TEST_CASE("what is stored is paid for though nothing comes of it") {
+  ByteWriter blocks;
+  blocks.u8(0x78).u8(0x01);
+  for (int i = 0; i < 1000; ++i) blocks.u8(0).u16(0).u16(0xffff);  // empty, more to come
+  blocks.u8(1).u16(0).u16(0xffff).u8(0).u8(0).u8(0).u8(1);         // the last; of nothing: 1
+  const MemoryByteSource file(
+      file_with(".debug_frame", with_compression_header(blocks.bytes(), 0, kZlib), SHF_COMPRESSED));
+  const auto layout = elf::read_layout(file);
+  REQUIRE(layout);
+  uint64_t left_bytes = 10'000;
+  const elf::Expansion expansion{1 << 20, left_bytes};
+  const auto unpack = [&] {
+    return elf::unpack_section(file, *layout, *layout->packed_debug_frame, expansion);
+  };
+  REQUIRE(unpack());
+  CHECK(left_bytes == 10'000 - blocks.size());
+  CHECK(unpack().error().code == ErrorCode::LimitExceeded);
+  CHECK(left_bytes == 10'000 - blocks.size());
 }

@@ -178,15 +178,20 @@ TEST_CASE("debug data is paid for from the memory for all images") {
 
 TEST_CASE("what may be decompressed is limited for all images together") {
   const auto inner = make_library(build_id_of(1), debug_frame());
+  const auto packed = xz_packed(inner);
   FakeOpener opener;
   opener.files["/lib/a.so"] =
-      library_with({.name = ".gnu_debugdata", .flags = 0, .contents = xz_packed(inner)});
-  ImageStore images(opener, {.expandable_bytes_left = inner.size() - 1});
-  const auto image = images.image(images.module_for(code_of("/lib/a.so", 0x1000'0000)).image);
-  REQUIRE(image);
-  unwind::Row row;
-  CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);
-  CHECK(images.problems().size() == 1);
+      library_with({.name = ".gnu_debugdata", .flags = 0, .contents = packed});
+  const uint64_t needed_bytes = packed.size() + inner.size();
+  for (const uint64_t left_bytes : {needed_bytes, needed_bytes - 1}) {
+    ImageStore images(opener, {.expandable_bytes_left = left_bytes});
+    const auto image = images.image(images.module_for(code_of("/lib/a.so", 0x1000'0000)).image);
+    REQUIRE(image);
+    unwind::Row row;
+    const bool is_enough = left_bytes == needed_bytes;
+    CHECK(image->row_at(kFunction, row) == (is_enough ? RowStatus::Found : RowStatus::NoCfi));
+    CHECK(images.problems().size() == (is_enough ? 0 : 1));
+  }
 }
 
 TEST_CASE("what was not even begun to be decompressed costs the other images nothing") {

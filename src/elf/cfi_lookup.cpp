@@ -108,8 +108,13 @@ bool FrameLookup::table_is_sorted() {
 
 RowStatus FrameLookup::find_by_index(uint64_t pc, LastCie& cie, Fde& fde) const {
   const std::optional<uint64_t> offset = index_->find(pc);
-  if (!offset) return to_row_status(index_->problem(), RowStatus::NoCfi);
-  return read_covering(*offset, pc, cie, fde);
+  if (offset) return read_covering(*offset, pc, cie, fde);
+  // The section may break off before an FDE that the table knows.
+  if (ask_table(pc, cie, fde) == TableAnswer::Found) return RowStatus::Found;
+  // .debug_frame is of the parts of a program that were built with debug info: of the others it
+  // says nothing, broken off or whole.
+  return section_.is_eh_frame ? to_row_status(index_->problem(), RowStatus::NoCfi)
+                              : RowStatus::NoCfi;
 }
 
 RowStatus FrameLookup::read_covering(uint64_t offset, uint64_t pc, LastCie& cie, Fde& fde) const {

@@ -22,10 +22,10 @@ struct LinkRange {
 };
 
 // Uses the linker's search table while its answers hold together, and with the first that does not
-// builds an index of its own, which then serves all. An address between the FDEs of a sorted table
-// has none: libgcc's unwinder believes that too, so a table that left FDEs out would end the
-// program at its first exception. Not for use by two threads, but the const functions of a copy
-// are: what both hold is changed by row_at() alone.
+// builds an index of its own, which is asked first from then on. An address between the FDEs of a
+// sorted table has none: libgcc's unwinder believes that too, so a table that left FDEs out would
+// end the program at its first exception. Not for use by two threads, but the const functions of a
+// copy are: what both hold is changed by row_at() alone.
 class FrameLookup {
  public:
   // `budget`: of which an index may be made. Null: of a whole one.
@@ -49,6 +49,8 @@ class FrameLookup {
   const FrameSection& section() const { return section_; }
   // For want of budget; it may be made later.
   bool lacks_index() const { return lacks_index_; }
+  // The index is not of the whole section.
+  bool breaks_off() const { return index_ != nullptr && index_->problem() != CfiStatus::Ok; }
   // Beside the section.
   uint64_t memory_bytes() const {
     return (table_ ? table_->memory_bytes() : 0) + (index_ ? index_->memory_bytes() : 0);

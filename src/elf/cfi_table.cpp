@@ -6,6 +6,7 @@
 #include "unwind/start_code.h"
 
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace sentry_prof::elf {
@@ -84,8 +85,12 @@ uint64_t CfiTable::memory_bytes() const {
          impl_->eh_frame.memory_bytes() + impl_->debug_frame.memory_bytes();
 }
 
-bool CfiTable::lacks_index() const {
-  return impl_->eh_frame.lacks_index() || impl_->debug_frame.lacks_index();
+std::string CfiTable::problem() const {
+  if (impl_->eh_frame.lacks_index() || impl_->debug_frame.lacks_index()) {
+    return "its index is larger than what is left for all images";
+  }
+  if (impl_->eh_frame.breaks_off()) return ".eh_frame cannot be read to its end";
+  return impl_->debug_frame.breaks_off() ? ".debug_frame cannot be read to its end" : "";
 }
 
 bool CfiTable::has_unreadable_bytes() const {

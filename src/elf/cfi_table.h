@@ -78,7 +78,7 @@ class CfiTable final : public unwind::CfiSource {
 
   // .eh_frame first, then .debug_frame. Found; NoCfi: no FDE that can be read covers `pc`; Root: no
   // row in either, but at most 63 bytes behind the entry point; Malformed or Unsupported: what
-  // covers `pc` cannot be used, or no FDE is known to and the section cannot be read to its end.
+  // covers `pc` cannot be used, or no FDE is known to and .eh_frame cannot be read to its end.
   // Malformed also where the file cannot be read any more.
   unwind::RowStatus row_at(LinkAddress pc, unwind::Row& row) const override;
 
@@ -94,10 +94,9 @@ class CfiTable final : public unwind::CfiSource {
   // if all were read.
   uint64_t memory_bytes() const;
 
-  // Whether addresses are not found since the budget was too small for an index so far; and what to
-  // tell of it.
-  bool lacks_index() const;
-  static constexpr const char* kLacksIndex = "its index is larger than what is left for all images";
+  // Why addresses may not be found so far: the budget was too small for an index, or a section
+  // breaks off. Empty: not known of any.
+  std::string problem() const;
 
   // Whether a section that was left in the file could not be read when it was needed.
   bool has_unreadable_bytes() const;

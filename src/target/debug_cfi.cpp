@@ -94,9 +94,11 @@ void DebugCfi::pay_for(Table& table) {
 }
 
 std::string DebugCfi::problem() const {
-  const bool lacks_index =
-      std::ranges::any_of(tables_, [](const Table& table) { return table.cfi->lacks_index(); });
-  return problem_.empty() && lacks_index ? elf::CfiTable::kLacksIndex : problem_;
+  std::string first = problem_;
+  for (const Table& table : tables_) {
+    if (first.empty()) first = table.cfi->problem();
+  }
+  return first;
 }
 
 uint64_t DebugCfi::memory_bytes() const {

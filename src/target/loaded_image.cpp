@@ -93,8 +93,7 @@ bool LoadedImage::is_behind_start_code(LinkAddress pc, uint32_t& work) const {
 }
 
 std::string LoadedImage::cfi_error() const {
-  const bool lacks_index = cfi_ != nullptr && cfi_->lacks_index();
-  return cfi_error_.empty() && lacks_index ? elf::CfiTable::kLacksIndex : cfi_error_;
+  return cfi_error_.empty() && cfi_ != nullptr ? cfi_->problem() : cfi_error_;
 }
 
 bool LoadedImage::read_code(LinkAddress begin, std::span<std::byte> out) const {

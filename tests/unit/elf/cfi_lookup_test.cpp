@@ -343,6 +343,32 @@ TEST_CASE("a section that breaks off in its middle makes a miss malformed") {
   CHECK(cfa_offset_at(table, 0x2000) == 0x12);
   unwind::Row row;
   CHECK(table.row_at({0x3000}, row) == RowStatus::Malformed);
+  CHECK(table.problem() == ".eh_frame cannot be read to its end");
+}
+
+TEST_CASE("an .eh_frame that breaks off loses no FDE that the linker's table knows") {
+  ThreeFdes fdes;
+  fdes.builder.raw({0xf0, 0xff, 0xff, 0xff});
+  const uint64_t behind = fdes.builder.fde(0x2000, 0x100, {0x0e, 0x14});
+  std::vector<TableEntry> entries = fdes.entries();
+  entries[1].fde_offset = 1;  // the nonsense for which an index is made
+  entries.push_back({0x2000, behind});
+  const CfiTable table = fdes.table(header_of(entries));
+  CHECK(cfa_offset_at(table, 0x1100) == 0x12);
+  CHECK(cfa_offset_at(table, 0x2000) == 0x14);
+  CHECK(table.function_starts()->function_at({0x2000}) == elf::LinkRange{{0x2000}, {0x2100}});
+}
+
+TEST_CASE("a .debug_frame that breaks off says nothing of what it does not cover, which is told") {
+  FrameBuilder builder({.is_eh_frame = false});
+  builder.cie({.augmentation = "", .augmentation_data = {}});
+  builder.fde(0x2000, 0x100, {0x0e, 0x12});
+  builder.raw({0xf0, 0xff, 0xff, 0xff});
+  const CfiTable table(builder.sections());
+  CHECK(table.problem().empty());
+  CHECK(cfa_offset_at(table, 0x3000) == kNoCfi);
+  CHECK(cfa_offset_at(table, 0x2000) == 0x12);
+  CHECK(table.problem() == ".debug_frame cannot be read to its end");
 }
 
 TEST_CASE(".eh_frame is asked first, then .debug_frame") {
@@ -380,12 +406,12 @@ TEST_CASE("an index is made of what is left for all images, and what was found b
   budget->indexable_entries_left = 3;
   const CfiTable table(std::move(sections), budget);
   CHECK(cfa_offset_at(table, 0x1000) == 0x11);
-  CHECK_FALSE(table.lacks_index());
+  CHECK(table.problem().empty());
 
   unwind::Row row;
   CHECK(table.row_at({0x1100}, row) == RowStatus::NoCfi);
   CHECK(row.is_provisional);
-  CHECK(table.lacks_index());
+  CHECK(table.problem().starts_with("its index is larger"));
   CHECK(budget->indexable_entries_left == 0);  // they were read
   CHECK(cfa_offset_at(table, 0x1000) == 0x11);
 
@@ -400,7 +426,7 @@ TEST_CASE("an index is made of what is left for all images, and what was found b
   unwind::Row found;
   CHECK(table.row_at({0x1100}, found) == RowStatus::Found);
   CHECK_FALSE(found.is_provisional);
-  CHECK_FALSE(table.lacks_index());
+  CHECK(table.problem().empty());
   check_three_fdes(table);
 }
 

@@ -66,9 +66,10 @@ Result<CfiSections> read_debug_frame(const ByteSource& file, const Layout& layou
 class FunctionStarts;  // elf/function_starts.h
 
 // Cheap to make: of .eh_frame_hdr the head and one in 64 entries are read. Where that has a search
-// table, the table is used as long as its answers hold; else, and for the first address that it
-// does not know, the section is read once and an index built (16 bytes an FDE). Otherwise
-// asking allocates nothing. One thread at a time, also for the const functions.
+// table, the table is used as long as its answers hold, which those between two of its FDEs do if
+// it is sorted; with the first that does not, and where there is none, the section is read once and
+// an index built (16 bytes an FDE). Otherwise asking allocates nothing. One thread at a time, also
+// for the const functions.
 class CfiTable final : public unwind::CfiSource {
  public:
   // `budget` is what an index is made of, if one is needed; null: a whole one. What it takes is

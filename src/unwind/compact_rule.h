@@ -69,7 +69,8 @@ struct CompactRule {
 };
 static_assert(sizeof(CompactRule) == 8);
 
-// Never loses anything: what cannot be said in a compact rule gives Full. Signal frames do, always.
+// Never loses anything: what cannot be said in a compact rule gives Full. Signal frames do, unless
+// their return address is undefined: Root.
 CompactRule compact_rule_of(const Row& row, ArchRegisters arch);
 
 // The rule of an address for which the source gave no row. `status` is not Found.

@@ -95,7 +95,7 @@ struct UnwinderStats {
 };
 
 // Not thread-safe; one per recording thread. Memory: the rule cache (fixed) plus kMaxFrames frames
-// and twice as many steps, of which the deepest stack so far has touched its part.
+// and 2 * kMaxRememberedSteps steps, of which the deepest stack so far has touched its part.
 class Unwinder {
  public:
   // `memory_code` is asked for code that has no image, by its runtime address; not owned; null: it

@@ -13,7 +13,8 @@ namespace sentry_prof::unwind {
 enum class FrameOrigin : uint8_t {
   Leaf,          // the interrupted pc itself
   Cfi,           // by a row of unwind information
-  FramePointer,  // by the frame pointer, where no CFI exists
+  FramePointer,  // by the frame pointer, where no CFI exists, and on aarch64 where a row counts
+                 // from the stack pointer, which is not known since then
   LinkRegister,  // by the link register, where no CFI exists (aarch64)
   Code,          // by reading on in code without CFI to its return, and right behind a call
   ProcessStart,  // the entry point's code, whose call stands where the process's stack begins
@@ -25,7 +26,9 @@ std::string_view name_of(FrameOrigin origin);
 struct WalkedFrame {
   ImageId image = kNoImage;
   FrameOrigin origin = FrameOrigin::Leaf;
-  // True for the leaf and for the frame that a signal interrupted; false for return addresses.
+  // True for the leaf, for the frame that a signal interrupted, and for what looked like a return
+  // address and is none: a landing pad, or a root that was laid out by hand under a stack's first
+  // function. False for return addresses.
   bool pc_is_exact = false;
   // Found with what was not copied with the sample but read from the process after it.
   bool is_live = false;

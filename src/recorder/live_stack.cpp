@@ -46,7 +46,6 @@ bool LiveStack::begin(const CutCopy& copy, std::span<const unwind::WalkStep> ste
   reading_ = &readings_.of(copy.thread);
   is_served_ = is_served_by(*reading_);
   is_own_ = false;
-  has_end_ = false;
   show_pieces();
   return read_ != nullptr;
 }
@@ -138,10 +137,7 @@ bool LiveStack::grow(RuntimeAddress missing) {
   const StackRange piece = next_piece(missing);
   if (piece.size_bytes == 0 || piece.size_bytes > budget_bytes_) return false;
   if (!std::exchange(is_own_, true)) reading_->restart(copy_.thread);
-  const size_t got = reading_->read_piece(read_, request(), piece, words_);
-  budget_bytes_ -= got;
-  // Of a process that has ended, or may not be read, there is nothing at all.
-  has_end_ = got < piece.size_bytes && (got > 0 || reading_->has_behind(words_.begin));
+  budget_bytes_ -= reading_->read_piece(read_, request(), piece, words_);
   show_pieces();
   return std::ranges::any_of(pieces_, has);
 }

@@ -41,9 +41,6 @@ class LiveStack {
   std::span<const StackReading::Piece> pieces() const { return pieces_; }
   // Whether anything is known to be there.
   bool goes_on() const;
-  // Whether the stack's memory is known to end where that does, or where the copy does: the last
-  // reading for this sample found no more, and found what is known to be there.
-  bool has_end() const { return has_end_; }
   // When the last of it was read.
   uint64_t read_time_ns() const { return reading_->read_time_ns(); }
   // All samples that were taken before what was read have been looked at.
@@ -78,7 +75,6 @@ class LiveStack {
   StackReading* reading_ = nullptr;  // of the copy's thread
   bool is_served_ = false;           // by what was read for another sample
   bool is_own_ = false;              // it was read for this one
-  bool has_end_ = false;
   CutCopy copy_;
   std::vector<unwind::SeenWord> different_words_;  // return addresses, outermost first
   std::vector<unwind::SeenWord> outer_words_;

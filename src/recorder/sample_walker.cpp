@@ -80,6 +80,8 @@ SampleWalk SampleWalker::walk_copied(const SampledStack& sampled) {
   if (result.walk.end == unwind::WalkEnd::StackTruncated) {
     // What completes it knows of one copy only.
     if (!sample.outer_stack.empty()) result = {unwinder_.walk(registers, record, modules, &memory)};
+    result.misses_outer_stack =
+        deep_threads_.on_cut(sample.pid, sample.tid, time_ns, stack_end_of(memory));
   } else if (result.walk.is_complete() && result.walk.is_followed) {
     memory.set_seen(time_ns);
     deep_threads_.on_whole(sample.pid, sample.tid, stack_end_of(memory));
@@ -100,12 +102,7 @@ void SampleWalker::complete_cut(const SampledStack& sampled, SampleWalk& walked)
                      .copy = sample.stack,
                      .copy_is_short = !sample.stack_is_cut,
                      .walk = walked.walk};
-  const uint64_t stack_end = stack_end_of(sampled.memory);
   const CompletedStack completed = completion_.complete(cut, sampled.memory);
-  if (!completed.was_whole) {
-    walked.misses_outer_stack =
-        deep_threads_.on_cut(sample.pid, sample.tid, sampled.time_ns, stack_end);
-  }
   const bool is_cut = completed.walk.end == unwind::WalkEnd::StackTruncated;
   walked.walk = completed.walk;
   walked.by = completed.by;

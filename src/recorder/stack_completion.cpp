@@ -48,9 +48,8 @@ std::optional<Walk> StackCompletion::complete_live(const CutStack& cut, WalkMemo
 
 Walk StackCompletion::read_on(const CutStack& cut, WalkMemory& before, size_t copied_frames) {
   Walk walk = cut.walk;
+  const Behind behind = cut.copy_is_short ? Behind::Unknown : Behind::More;
   while (walk.end == WalkEnd::StackTruncated && live_.grow(walk.missing)) {
-    const Behind of_copy = cut.copy_is_short ? Behind::Unknown : Behind::More;
-    const Behind behind = live_.has_end() ? Behind::Nothing : of_copy;
     const uint64_t remembered = unwinder_.stats().remembered_frames;
     walk = unwinder_.walk_live(cut.registers, {cut.begin, cut.copy, behind, live_.pieces()},
                                cut.modules, before, copied_frames);
@@ -74,7 +73,6 @@ CompletedStack StackCompletion::nothing_more(const CutStack& cut, WalkMemory& me
   const Behind behind = has_more ? Behind::More : Behind::Nothing;
   CompletedStack result{
       unwinder_.walk(cut.registers, {cut.begin, cut.copy, behind}, cut.modules, &memory)};
-  result.was_whole = !has_more && live_.has_end();
   if (!may_join) return result;
   const auto outside =
       memory.beyond(result.walk.steps, unwind::kMaxFrames, unwind::kFramesInCommonOnBothSides);

@@ -40,7 +40,6 @@ enum class CompletedBy : uint8_t {
 struct CompletedStack {
   unwind::Walk walk;  // borrowed from the Unwinder
   CompletedBy by = CompletedBy::Nothing;
-  bool was_whole = false;  // the copy: the stack's memory was found to end with it
   // Of a stack that nothing completed, if the thread's last whole walk went through the last
   // kFramesInCommonOnBothSides frames of the copy: unwind::fingerprint_of() the frames which that
   // walk had outside of it. A later whole walk with the same outside completes the stack.

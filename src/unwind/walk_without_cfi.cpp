@@ -365,18 +365,13 @@ std::optional<Step> Walker::step_by_mark_of_first() {
   if (has_left_snapshot_) return ends_outside({cursor_.sp});  // nothing of that stack is there
   trail_.breaks();  // rests on more words than a step remembers
   const CallsAbove calls = addresses_.calls_between(stack_, cursor_.sp, UINT64_MAX);
-  const bool is_of_caller = calls.count == 1 && calls.kind == CallKind::Indirect;
-  if (calls.count > 0 && !is_of_caller) return std::nullopt;
-  if (stack_.may_go_on()) {  // others may stand above the copy, which is short at any missing page
-    if (is_of_caller) {
-      if (const std::optional<Step> step = step_from_start_up_code()) return step;
-    }
-    return ends_outside({stack_.end()});
-  }
+  const bool may_have_others = stack_.goes_on();  // above the copy
   if (calls.count == 0) {
+    if (may_have_others) return ends_outside({stack_.end()});
     const std::optional<RuntimeAddress> gap = stack_.first_gap();
     return gap ? ends_outside(*gap) : ends(WalkEnd::Root);
   }
+  if (calls.count > 1 || calls.kind != CallKind::Indirect || may_have_others) return std::nullopt;
   const Step step =
       step_by_likely(calls.return_address, calls.slot + sizeof(uint64_t), FrameOrigin::Code);
   // x86-64 pushes the return address last of all, aarch64 has it anywhere in the frame.

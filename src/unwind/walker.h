@@ -377,8 +377,7 @@ class Walker {
   // Why a word outside the snapshot could not be read.
   Step ends_outside(RuntimeAddress address) {
     if (has_left_snapshot_) return ends(WalkEnd::OtherStack);
-    const bool is_missing = stack_.may_go_on() || address.value < stack_.end();  // in a gap
-    const bool was_cut = is_missing && stack_.is_beyond_end(address) &&
+    const bool was_cut = stack_.may_go_on() && stack_.is_beyond_end(address) &&
                          address.value - stack_.begin().value <=
                              stack_.end() - stack_.begin().value + kStackReach_bytes;
     missing_ = address;

@@ -154,18 +154,12 @@ class FakeStack {
   FakeStack(uint64_t begin, std::vector<uint64_t> words)
       : begin_(begin), words_(std::move(words)) {}
   operator unwind::StackSnapshot() const {
-    return {RuntimeAddress{begin_}, std::as_bytes(std::span(words_)), behind_};
-  }
-  // The stack's memory ends with the words.
-  FakeStack whole() && {
-    behind_ = unwind::StackSnapshot::Behind::Nothing;
-    return std::move(*this);
+    return {RuntimeAddress{begin_}, std::as_bytes(std::span(words_))};
   }
 
  private:
   uint64_t begin_;
   std::vector<uint64_t> words_;
-  unwind::StackSnapshot::Behind behind_ = unwind::StackSnapshot::Behind::Unknown;
 };
 
 inline unwind::Registers registers_at(uint64_t pc, uint64_t sp, uint64_t fp) {

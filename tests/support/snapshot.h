@@ -35,10 +35,8 @@ class Snapshot {
 
   const unwind::Registers& registers() const { return registers_; }
   const unwind::ModuleMap& modules() const { return modules_; }
-  // It is stored as far as it went.
   unwind::StackSnapshot stack() const {
-    return {RuntimeAddress{stack_begin_}, std::as_bytes(std::span(stack_words_)),
-            unwind::StackSnapshot::Behind::Nothing};
+    return {RuntimeAddress{stack_begin_}, std::as_bytes(std::span(stack_words_))};
   }
 
  private:

@@ -86,22 +86,6 @@ TEST_CASE("What is near is read on to, four times as much each time, up to the s
   CHECK(stack.pieces().size() == 1);
 }
 
-TEST_CASE("Where a stack ends is known if the process can be read") {
-  FakeProcess deeper(kCopyEnd + 100'000), whole(kCopyEnd), gone(kCopyEnd);
-  const auto has_end = [](FakeProcess& process, int readings) {
-    LiveStack stack(process.reader());
-    stack.begin(process.copy_at(kNsPerSecond), process.steps);
-    while (readings-- > 0) stack.grow(end_of(stack));
-    return stack.has_end();
-  };
-  CHECK_FALSE(has_end(deeper, 0));
-  CHECK_FALSE(has_end(deeper, 1));
-  CHECK(has_end(deeper, 2));
-  CHECK(has_end(whole, 1));
-  gone.memory.clear();
-  CHECK_FALSE(has_end(gone, 1));
-}
-
 TEST_CASE("What lies between far words is not read") {
   FakeProcess process(kStackBegin + 3'000'000);
   LiveStack stack(process.reader());

@@ -349,9 +349,9 @@ TEST_CASE("a frame pointer of 0 is the first function's, unless calls stand abov
   code.put(kInWork - 4, {0x3c, 0, 0, 0x94});  // bl
   code.put(kInMain - 4, {0, 2, 0x3f, 0xd6});  // blr x16
   w.modules.insert({{0x1000}, {0x9000}, {}, kProgram, &w.cfi, &code});
-  CHECK(end_of(w.walk(0x1010, kInWork, 0, FakeStack(0x7000, {0, 0}).whole())) == "root");
+  CHECK(end_of(w.walk(0x1010, kInWork, 0, FakeStack(0x7000, {0, 0}))) == "root");
   CHECK(end_of(w.walk(0x1010, kInWork, 0, FakeStack(0x7000, {0, kInWork}))) == "no_unwind_info");
-  const FakeStack by_pointer = FakeStack(0x7000, {0, kInMain}).whole();
+  const FakeStack by_pointer(0x7000, {0, kInMain});
   CHECK(pcs(w.walk(0x1010, kInWork, 0, by_pointer)) == Pcs{0x1010, kInWork, kInMain});
   // A frame record had the zero: what stands above is another stack's, such as a goroutine's.
   const FakeStack record(0x7000, {/*0x7000*/ 0, kInWork, 0, kInMain});

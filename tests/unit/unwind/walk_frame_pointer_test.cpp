@@ -60,11 +60,10 @@ TEST_CASE("a caller without unwind information whose frame pointer is 0 is the t
   World w;
   w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 8));
   w.cfi.add(0x1100, 0x1200, saving(row_with_cfa(kRsp, 16), kRbp, -16));
-  const Walk same =
-      w.walk(registers_at(at(0x1010), 0x7000, 0), FakeStack(0x7000, {at(0x8050)}).whole());
+  const Walk same = w.walk(registers_at(at(0x1010), 0x7000, 0), FakeStack(0x7000, {at(0x8050)}));
   CHECK(end_of(same) == "root");
   CHECK(pcs(same) == Pcs{0x1010, 0x8050});
-  const FakeStack saved = FakeStack(0x7000, {0, at(0x8050)}).whole();
+  const FakeStack saved(0x7000, {0, at(0x8050)});
   CHECK(end_of(w.walk(registers_at(at(0x1110), 0x7000, 0x55), saved)) == "root");
   const FakeStack chain(0x7000, {/*0x7000*/ 0, at(0x20050)});  // JIT code
   CHECK(end_of(w.walk(registers_at(at(0x10010), 0x7000, 0x7000), chain)) == "root");

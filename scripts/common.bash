@@ -5,7 +5,7 @@ project_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Meson puts the default compiler behind ccache, but none that CC or a cross file names. Unity builds name files by whole paths: what
 # is exported here, and -ffile-prefix-map in those builds, lets one clone have what another compiled.
-export CCACHE_BASEDIR=$project_root CCACHE_NOHASHDIR=1
+export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$project_root} CCACHE_NOHASHDIR=1
 compiler_cache() { ! command -v ccache >/dev/null || echo ccache; }
 
 say() { printf '==> %s\n' "$*"; }

@@ -124,7 +124,7 @@ class SectionReader {
     const auto address = eh_frame_address(frame_section(result_, result_.eh_frame_hdr));
     std::optional<Section> rest = address ? rest_of_segment(layout_, *address) : std::nullopt;
     if (!rest) return CfiSection{};
-    rest->size_bytes = std::min(rest->size_bytes, kMaxSection_bytes);
+    rest->size_bytes = std::min(rest->size_bytes, size_limit());
     Result<CfiSection> section = leave_or_copy(*rest);
     if (section) section->end_is_known = false;
     return section;

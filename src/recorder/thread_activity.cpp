@@ -12,7 +12,7 @@ std::optional<uint64_t> ThreadActivity::close_absence(uint64_t time_ns, uint64_t
   const bool is_long = absence_ns > 2 * period_ns;
   if (!is_long && (away_ns_ <= 2 * period_ns || left_behind_ns_ == 0)) return std::nullopt;
   has_open_stack_ = false;
-  return left_behind_ns_ != 0 ? left_behind_ns_ : left_ns;
+  return is_long ? left_ns : left_behind_ns_;
 }
 
 std::optional<uint64_t> ThreadActivity::on_switch_in(uint64_t time_ns, uint64_t period_ns) {

@@ -33,7 +33,8 @@ bool may_be_of_first_instruction(const Row& row) {
 // uw_install_context): no call stands before one, and where a row ends there, which is of another
 // block, the next one holds. Before a part of a function that was laid out elsewhere (.cold) there
 // may be none; on aarch64 that is not looked for. Nor stands a call before the code that signal
-// handlers return to: only glibc's row of it begins one byte early.
+// handlers return to: only glibc's row of it begins one byte early. Both are no return addresses,
+// and have their own names by that.
 FrameRow Walker::row_of_frame(LinkAddress pc, Row& row) {
   FrameRow found{.status = module_->cfi->row_at(pc, row)};
   const LinkAddress behind{pc.value + 1};
@@ -51,10 +52,6 @@ FrameRow Walker::row_of_frame(LinkAddress pc, Row& row) {
   const bool begins_function = !next.is_signal_frame && may_be_of_first_instruction(next);
   if (begins_function && found.is_before_function) return found;  // RootBehindNoCall
   if (addresses_.call_behind(cursor_.pc).kind != CallKind::None) return found;
-  if (next.is_signal_frame) {
-    row = next;
-    return {.status = RowStatus::Found};
-  }
   if (begins_function) return {.status = RowStatus::NoCfi, .is_before_function = true};
   row = next;
   frames_.last().pc_is_exact = true;

@@ -34,6 +34,15 @@ TEST_CASE(
   CHECK(thread.on_switch_in(126, kPeriod_ns) == 117u);
 }
 
+TEST_CASE("A thread that sleeps long is idle from then, whatever short absences it had before") {
+  ThreadActivity thread;
+  thread.on_sample(100, kPeriod_ns);
+  thread.on_switch_out(112);
+  CHECK_FALSE(thread.on_switch_in(113, kPeriod_ns));
+  thread.on_switch_out(118);
+  CHECK(thread.on_switch_in(200, kPeriod_ns) == 118u);
+}
+
 TEST_CASE("Short absences between two samples do not count behind the second") {
   ThreadActivity thread;
   for (const uint64_t begin : {uint64_t{100}, uint64_t{130}}) {

@@ -116,6 +116,10 @@ std::string resolve_output(const std::string& output, const std::string& target_
                      format == SentryFormat::V1 ? "v1" : "v2");
 }
 
+std::string directory_to_make(std::string_view output) {
+  return output.ends_with('/') ? std::string(output) : "";
+}
+
 Result<std::string> chunk_json(const Profile& profile, SentryFormat format, uint32_t chunk_number) {
   std::string json = to_sentry_json(profile, format);
   if (json.size() > limits::kMaxItem_bytes) {
@@ -145,6 +149,10 @@ Result<void> ChunkFiles::write_json(std::string_view json) {
   const auto status = std::filesystem::symlink_status(path, is_unknown);  // a link is replaced, too
   const bool was_there =
       std::filesystem::is_regular_file(status) || std::filesystem::is_symlink(status);
+  // A recording goes on for months, and others tidy up. It stays empty if the file cannot be made.
+  if (!directory_.empty()) {
+    if (auto ok = os::make_directory(directory_); !ok) return ok;
+  }
   if (auto ok = write_file(path, json); !ok) return ok;
   if (was_there) replacing_.push_back(path);
   written_.push_back(std::move(path));

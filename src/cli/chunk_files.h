@@ -28,6 +28,9 @@ bool is_file_of_chunk(const std::string& path, const std::string& other);
 std::string resolve_output(const std::string& output, const std::string& target_name, int pid,
                            SentryFormat format);
 
+// The directory that `-o` wants made if it is not there: "dir/". Empty: none.
+std::string directory_to_make(std::string_view output);
+
 // All of `bytes`, whatever standard output is.
 Result<void> write_to_stdout(std::string_view bytes);
 
@@ -41,8 +44,10 @@ Result<std::string> chunk_json(const Profile& profile, SentryFormat format, uint
 
 class ChunkFiles final : public recorder::ChunkSink {
  public:
-  // `path` as resolve_output gives it; empty: write() is not called.
-  ChunkFiles(std::string path, SentryFormat format) : path_(std::move(path)), format_(format) {}
+  // `path` as resolve_output gives it for `output`; empty: write() is not called. A directory that
+  // `output` asks for is made again for a chunk that is due when somebody removed or renamed it.
+  ChunkFiles(std::string path, SentryFormat format, std::string_view output = "")
+      : path_(std::move(path)), format_(format), directory_(directory_to_make(output)) {}
 
   Result<void> write(const Profile& profile, uint32_t chunk_number) override;
   // What chunk_json() made. Files are numbered by themselves: a chunk that could not be written
@@ -59,6 +64,7 @@ class ChunkFiles final : public recorder::ChunkSink {
  private:
   std::string path_;
   SentryFormat format_;
+  std::string directory_;  // empty: it has to be there
   std::vector<std::string> written_;
   std::vector<std::string> replacing_;
   bool is_stdout_closed_ = false;

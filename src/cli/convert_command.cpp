@@ -142,7 +142,7 @@ int convert(const ConvertOptions& options, const formats::PerfData& data,
   if (is_named_by_us(options)) {
     if (const int code = check_writing(options, path); code != kDone) return code;
   }
-  ChunkFiles files(path, options.format);
+  ChunkFiles files(path, options.format, options.output);
   const auto figures = convert_perf_data(data, run_of(options, data, file), files);
   if (!figures) {
     complain(options.input + ": " + figures.error().message);

@@ -31,8 +31,8 @@ Result<void> check_length(const std::string& path) {
 
 // Of the chunks' files; makes the directory that is asked for.
 Result<void> check_files(const ProfileOptions& options, const std::string& path) {
-  if (options.output.ends_with('/')) {
-    if (auto ok = os::make_directory(options.output); !ok) return ok;
+  if (const std::string directory = directory_to_make(options.output); !directory.empty()) {
+    if (auto ok = os::make_directory(directory); !ok) return ok;
   }
   if (auto ok = os::check_writable(path); !ok) return ok;
   if (auto ok = check_length(chunk_path(path, kManyChunks)); !ok) return ok;
@@ -44,8 +44,9 @@ Result<void> check_files(const ProfileOptions& options, const std::string& path)
 
 }  // namespace
 
-OutputDirectory::OutputDirectory(const ProfileOptions& options) : path_(options.output) {
-  is_new_ = path_.ends_with('/') && ::access(path_.c_str(), F_OK) != 0;
+OutputDirectory::OutputDirectory(const ProfileOptions& options)
+    : path_(directory_to_make(options.output)) {
+  is_new_ = !path_.empty() && ::access(path_.c_str(), F_OK) != 0;
 }
 
 OutputDirectory::~OutputDirectory() {

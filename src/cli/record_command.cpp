@@ -269,7 +269,7 @@ int record_replayed(const RecordOptions& options) {
       std::min(log->session.chunk_ns, static_cast<uint64_t>(longest_chunk_s(options.format) * 1e9));
   log->session.max_chunk_json_bytes =
       std::min(log->session.max_chunk_json_bytes, kMaxChunkJson_bytes);
-  ChunkFiles files(path, options.format);
+  ChunkFiles files(path, options.format, options.output);
   const auto figures = recorder::replay(*log, random_uuid_v4(), files);
   if (!figures) {
     complain(options.replay + ": " + figures.error().message);

@@ -111,7 +111,7 @@ RecordOutputs::RecordOutputs(const RecordOptions& options, const std::string& pa
     : directory(std::move(its_directory)),
       raw_log(std::move(its_raw_log)),
       upload(std::move(its_upload)),
-      files(path_of_chunks(options, path), options.format),
+      files(path_of_chunks(options, path), options.format, options.output),
       chunks(options.format, writes_chunks(options) ? &files : nullptr, upload.get()) {}
 
 tl::expected<std::unique_ptr<RecordOutputs>, OutputFailure> open_outputs(

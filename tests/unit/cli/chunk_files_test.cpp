@@ -73,6 +73,25 @@ TEST_CASE("Files of an earlier, longer recording are known") {
   CHECK(ChunkFiles("-", SentryFormat::V2).left_by_earlier_run().empty());
 }
 
+TEST_CASE("A directory that was asked for is made again when a chunk is due") {
+  const test::ScratchDirectory scratch;
+  const std::string output = scratch / "profiles/";
+  const std::string path = resolve_output(output, "job", 7, SentryFormat::V2);
+  ChunkFiles files(path, SentryFormat::V2, output);
+  REQUIRE(files.write(testing::test_profile(), 1));
+  const auto permissions = std::filesystem::status(output).permissions();
+  std::filesystem::rename(output, scratch / "taken");
+  REQUIRE(files.write(testing::test_profile(), 2));
+  CHECK(std::filesystem::status(output).permissions() == permissions);
+  std::filesystem::remove_all(output);
+  REQUIRE(files.write(testing::test_profile(), 3));
+  CHECK(std::filesystem::exists(scratch / "profiles/job-7.v2.3.json"));
+
+  ChunkFiles unasked(path, SentryFormat::V2, scratch / "profiles");
+  std::filesystem::remove_all(output);
+  CHECK_FALSE(unasked.write(testing::test_profile(), 1));
+}
+
 TEST_CASE("A target's name makes a file's name, however long it is") {
   CHECK(resolve_output("out/", "job", 7, SentryFormat::V2) == "out/job-7.v2.json");
   CHECK(resolve_output("", "job", 7, SentryFormat::V1) == "job-7.v1.json");

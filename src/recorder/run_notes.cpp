@@ -114,15 +114,29 @@ std::string cpu_time_unseen(const RunFigures& figures) {
       used_ns / 1e9, seen_ns / 1e9, ::geteuid() == 0 ? "A" : "Record as root, or a");
 }
 
-// Of a command the kernel's accounting tells (cpu_time_unseen()).
+// Of a command the kernel's accounting tells (cpu_time_unseen()); root sees what becomes root.
+bool may_have_become_setuid(const RunFigures& figures) {
+  return figures.command_cpu_ns == 0 && ::geteuid() != 0 && !os::has_capability(os::kCapSysAdmin);
+}
+
+std::string why_so_little(const RunFigures& figures) {
+  // It works, and a few such recordings would have had a sample.
+  if (samples_expected(figures) * kFewPeriods >= 1) return more_samples(figures, "record longer");
+  return std::string(
+             "It waits, or other processes do its work, or other programs have the CPUs, or it is "
+             "frozen (a paused container)") +
+         (may_have_become_setuid(figures)
+              ? ", or it became setuid, which takes it from every profiler"
+              : "");
+}
+
+// Less than a period.
 std::string used_too_little(const RunFigures& figures) {
-  const bool may_be_setuid = figures.command_cpu_ns == 0;
   return fmt::format(
       "nothing was written: the target used {:.1f} ms of CPU time in {:.1f} s, and there is a "
-      "sample every {:.4g} ms of it. It waits, or other processes do its work{}",
+      "sample every {:.4g} ms of it. {}",
       static_cast<double>(figures.target_cpu_ns()) / 1e6, figures.duration_s,
-      1e3 / figures.requested_hz,
-      may_be_setuid ? ", or it became setuid, which takes it from every profiler" : "");
+      1e3 / figures.requested_hz, why_so_little(figures));
 }
 
 std::string nothing_written(const RunFigures& figures) {

@@ -4,6 +4,8 @@
 #include "recorder/summary.h"
 #include "support/catch2.h"
 
+#include <unistd.h>
+
 using namespace sentry_prof;
 using namespace sentry_prof::recorder;
 
@@ -318,11 +320,27 @@ TEST_CASE("A run without samples says which of the causes it was") {
   figures.requested_hz = 100;
   figures.duration_s = 2;
   CHECK(says(only_note_of(figures), "ms of CPU time in"));
-  CHECK(says(only_note_of(figures), "setuid"));
+  CHECK(says(only_note_of(figures), "other programs have the CPUs"));
+  CHECK(says(only_note_of(figures), "frozen (a paused container)"));
+  const bool sees_what_becomes_root = ::geteuid() == 0 || os::has_capability(os::kCapSysAdmin);
+  CHECK(says(only_note_of(figures), "setuid") != sees_what_becomes_root);
   figures.duration_s = 0.005;
   CHECK(says(only_note_of(figures), "in 5 ms there was hardly time for a sample"));
   figures.target_is_stopped = true;
   CHECK(says(only_note_of(figures), "stopped"));
+}
+
+TEST_CASE("A target that used nearly as much CPU time as a sample takes gets the advice for it") {
+  RunFigures figures;
+  figures.setup.has_switches = true;
+  figures.requested_hz = 1;
+  figures.duration_s = 3.002;
+  figures.sampler.on_cpu_ns = 682'000'000;
+  CHECK(says(only_note_of(figures), "682.0 ms of CPU time in 3.0 s"));
+  CHECK(says(only_note_of(figures), "Raise --frequency, or record longer"));
+  CHECK_FALSE(says(only_note_of(figures), "It waits"));
+  figures.sampler.on_cpu_ns = 20'000'000;
+  CHECK(says(only_note_of(figures), "It waits"));
 }
 
 TEST_CASE("A file none of whose samples could be taken says that nothing was written") {

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include <fcntl.h>
@@ -67,24 +66,20 @@ std::vector<int> list_allowed_cpus(pid_t tid) {
   return cpus;
 }
 
-std::vector<pid_t> list_children(pid_t pid) {
-  constexpr size_t kMaxThreads = 256;
-  std::vector<pid_t> children;
-  const auto threads = list_threads(pid);
-  if (!threads) return children;
-  for (const pid_t tid : std::span(*threads).first(std::min(threads->size(), kMaxThreads))) {
-    const auto text = read_small_file(fmt::format("/proc/{}/task/{}/children", pid, tid));
-    if (!text) continue;
-    const char* const end = text->data() + text->size();
-    pid_t child = 0;
-    for (const char* at = text->data(); at < end; ++at) {  // each has a blank behind it
-      const auto [stop, error] = std::from_chars(at, end, child);
-      if (error != std::errc() || stop == end) break;
-      children.push_back(child);
-      at = stop;
-    }
-  }
-  return children;
+std::vector<ChildProcess> list_child_processes(const std::string& proc) {
+  constexpr size_t kMaxProcesses = 100'000;  // a second's reading; hosts have some thousands
+  std::vector<ChildProcess> processes;
+  const Fd directory(::open(proc.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!directory.is_open()) return processes;
+  for_each_name(directory.get(), [&](const char* name) {
+    const auto pid = parse_tid(name);
+    if (!pid || processes.size() >= kMaxProcesses) return;
+    const auto text = read_small_file(fmt::format("{}/{}/stat", proc, *pid));
+    const auto stat = text ? parse_stat(*text) : std::nullopt;
+    if (stat) processes.push_back({static_cast<pid_t>(stat->parent_pid), *pid});
+  });
+  std::sort(processes.begin(), processes.end());
+  return processes;
 }
 
 bool is_us_or_above_us(pid_t pid) {

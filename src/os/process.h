@@ -4,8 +4,10 @@
 #include "os/fd.h"
 #include "sentry_prof/result.h"
 
+#include <compare>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <sys/types.h>
@@ -20,10 +22,18 @@ Result<std::vector<pid_t>> list_threads(pid_t pid);
 // Source: sched_getaffinity(2); the kernel leaves out those that are offline.
 std::vector<int> list_allowed_cpus(pid_t tid);
 
-// Processes that threads of this one have started and that it has not waited for: zombies are among
-// them. Of its first 256 threads. Empty where the kernel does not tell (CONFIG_PROC_CHILDREN).
-// Source: /proc/PID/task/TID/children, proc(5).
-std::vector<pid_t> list_children(pid_t pid);
+struct ChildProcess {
+  pid_t parent = 0;
+  pid_t pid = 0;
+  auto operator<=>(const ChildProcess&) const = default;
+};
+
+// All processes, each with the one whose threads started it, or that took it on as an orphan;
+// sorted. Zombies that nobody waited for are among them. Of a machine with more than 100,000 some
+// are missing. Empty if there is no `proc`.
+// Source: /proc/PID/stat, proc_pid_stat(5). Other than /proc/PID/task/TID/children that is in every
+// kernel, and one reading a process, not one a thread.
+std::vector<ChildProcess> list_child_processes(const std::string& proc = "/proc");
 
 // By whose id the process's memory and files can be asked for: its own, or that of one of its
 // threads, where the main thread has ended before the others. Such a one has none of its own any

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -64,9 +63,12 @@ std::string note_of_children(const std::vector<int>& pids) {
     return std::ranges::find(tree, child) == tree.end() && !os::has_ended(child) &&
            !os::is_us_or_above_us(child);
   };
+  const std::vector<os::ChildProcess> all = os::list_child_processes();
   for (size_t i = 0; i < tree.size() && tree.size() - pids.size() < kMaxToldOf; ++i) {
-    const std::vector<int> children = os::list_children(tree[i]);
-    std::ranges::copy_if(children, std::back_inserter(tree), is_left_out);
+    auto child = std::ranges::lower_bound(all, tree[i], {}, &os::ChildProcess::parent);
+    for (; child != all.end() && child->parent == tree[i]; ++child) {
+      if (is_left_out(child->pid)) tree.push_back(child->pid);
+    }
   }
   const size_t left_out = tree.size() - pids.size();
   if (left_out == 0) return "";

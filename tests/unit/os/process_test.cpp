@@ -14,7 +14,12 @@
 #include "unit/os/scratch.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <future>
+#include <latch>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -357,25 +362,51 @@ TEST_CASE("who started us is above us, who did not is not") {
   CHECK_FALSE(os::is_us_or_above_us(child));
 }
 
-TEST_CASE(
-    "list_children tells of processes that any thread has started, until they are waited for") {
+TEST_CASE("Children of any thread are listed, until they are waited for") {
   const auto is_listed = [](pid_t child) {
-    const auto children = os::list_children(::getpid());
-    return std::ranges::find(children, child) != children.end();
+    const auto all = os::list_child_processes();
+    return std::ranges::binary_search(all, os::ChildProcess{::getpid(), child});
   };
-  pid_t of_thread = 0;
-  std::thread thread([&] {
-    of_thread = test::fork_child();
-    if (of_thread == 0) ::pause();
+  constexpr int kThreads = 300;  // a server's; the youngest starts the child
+  std::latch is_checked(1);
+  std::vector<std::thread> threads;
+  for (int i = 1; i < kThreads; ++i) threads.emplace_back([&] { is_checked.wait(); });
+  std::promise<pid_t> started;
+  threads.emplace_back([&] {
+    const pid_t child = test::fork_child();
+    if (child == 0) {
+      for (;;) ::pause();
+    }
+    started.set_value(child);
+    is_checked.wait();
   });
-  thread.join();
+  const pid_t of_thread = started.get_future().get();
   const pid_t child = test::fork_child();
   if (child == 0) ::_exit(0);
   CHECK(is_listed(of_thread));
   CHECK(is_listed(child));
+  is_checked.count_down();
+  for (std::thread& thread : threads) thread.join();
   ::waitpid(child, nullptr, 0);
   CHECK_FALSE(is_listed(child));
   ::kill(of_thread, SIGKILL);
   ::waitpid(of_thread, nullptr, 0);
-  CHECK(os::list_children(of_thread).empty());
+  CHECK_FALSE(is_listed(of_thread));
+}
+
+TEST_CASE("Parents are read behind whatever name a process has given itself") {
+  const test::ScratchDirectory proc;
+  const auto add = [&](const char* pid, const std::string& stat) {
+    std::filesystem::create_directory(proc / pid);
+    test::write_text(proc / (std::string(pid) + "/stat"), stat + " 1 1 0 -1 4194304 0 0 0 0");
+  };
+  add("30", "30 (worker) S 7");
+  add("20", "20 () S 1 1 (x)) R 7");
+  add("7", "7 (a b) S 1");
+  add("8", "no stat");
+  add("self", "9 (x) S 7");
+  std::filesystem::create_directory(proc / "40");  // has ended
+  const std::vector<os::ChildProcess> expected{{1, 7}, {7, 20}, {7, 30}};
+  CHECK(os::list_child_processes(proc / "") == expected);
+  CHECK(os::list_child_processes(proc / "none").empty());
 }

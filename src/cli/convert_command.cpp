@@ -35,27 +35,31 @@ std::string beginning_of(const ByteSource& file) {
 
 tl::unexpected<Error> refuse(const std::string& why) { return fail(ErrorCode::Unsupported, why); }
 
+// Nothing of it was read that could have been no perf.data.
+tl::unexpected<Error> fail_to_read(const std::string& why) { return fail(ErrorCode::Io, why); }
+
 // The next step for what is no regular file.
 tl::unexpected<Error> refuse_kind(const std::string& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    return refuse(path +
-                  ": is a directory, not a file. Of one of 'perf record --kcore' give the file "
-                  "'data' in it; those of 'perf record --threads' cannot be converted");
+    return fail_to_read(
+        path +
+        ": is a directory, not a file. Of one of 'perf record --kcore' give the file "
+        "'data' in it; those of 'perf record --threads' cannot be converted");
   }
   if (S_ISFIFO(status.st_mode)) {
-    return refuse(path +
-                  ": is a pipe, not a file, and it is read twice. Keep what comes out of "
-                  "it first: cat " +
-                  path + " > perf.data");
+    return fail_to_read(path +
+                        ": is a pipe, not a file, and it is read twice. Keep what comes out of "
+                        "it first: cat " +
+                        path + " > perf.data");
   }
-  return refuse(path + ": not a regular file");
+  return fail_to_read(path + ": not a regular file");
 }
 
 // It is read twice, at any place.
 Result<InputBytes> open_input(const std::string& path) {
   if (path == "-") {
-    return refuse(
+    return fail_to_read(
         "standard input cannot be converted: it is read twice. Keep it in a file first: "
         "cat > perf.data");
   }

@@ -309,12 +309,12 @@ TEST_CASE("What cannot be converted is refused with a reason", "[convert]") {
   std::ofstream(text) << "{\"version\": \"2\"}";
   check_refused({"convert", text, "-o", out}, 1, "not a perf.data file");
   check_refused({"convert", sentry_prof_path(), "-o", out}, 1, "not a perf.data file");
-  check_refused({"convert", "-", "-o", out}, 1, "cat > perf.data");
-  check_refused({"convert", directory.path(), "-o", out}, 1, "--threads");
-  check_refused({"convert", "/dev/zero", "-o", out}, 1, "not a regular file");
+  check_refused({"convert", "-", "-o", out}, 7, "cat > perf.data");
+  check_refused({"convert", directory.path(), "-o", out}, 7, "--threads");
+  check_refused({"convert", "/dev/zero", "-o", out}, 7, "not a regular file");
   const std::string fifo = directory.file("fifo");
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
-  check_refused({"convert", fifo, "-o", out}, 1, "cat " + fifo);
+  check_refused({"convert", fifo, "-o", out}, 7, "cat " + fifo);
   check_refused({"convert", directory.file("none"), "-o", out}, 7, "none");
   std::ofstream(text) << "";
   check_refused({"convert", text, "-o", out}, 1, "is empty");

@@ -9,7 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
+#include <string_view>
+
+#include <fmt/format.h>
 
 namespace sentry_prof::sentry {
 
@@ -417,7 +421,30 @@ std::string_view rule_of(JsonFault::Kind kind) {
   return "json-syntax";
 }
 
+// A text in another encoding fails at its first or second byte, with a fault that would not tell.
+std::string_view other_encoding(std::string_view text) {
+  using namespace std::string_view_literals;
+  struct Begin {
+    std::string_view bytes;
+    std::string_view encoding;  // as iconv(1) names it; without LE or BE it reads the mark
+  };
+  // Those of UTF-32 first: they begin with those of UTF-16.
+  constexpr Begin kBegins[] = {{"\xFF\xFE\0\0"sv, "UTF-32"}, {"\0\0\xFE\xFF"sv, "UTF-32"},
+                               {"{\0\0\0"sv, "UTF-32LE"},    {"\0\0\0{"sv, "UTF-32BE"},
+                               {"\xFF\xFE"sv, "UTF-16"},     {"\xFE\xFF"sv, "UTF-16"},
+                               {"{\0"sv, "UTF-16LE"},        {"\0{"sv, "UTF-16BE"}};
+  const auto* const found =
+      std::find_if(std::begin(kBegins), std::end(kBegins),
+                   [&](const Begin& begin) { return text.starts_with(begin.bytes); });
+  return found == std::end(kBegins) ? "" : found->encoding;
+}
+
 void ProfileScan::tell_fault(const JsonFault& fault) {
+  if (const std::string_view encoding = other_encoding(text_); !encoding.empty()) {
+    return reporter_.report("json-utf8", 0, [&] {
+      return fmt::format("the text is {0}, not UTF-8; convert it: iconv -f {0} -t UTF-8", encoding);
+    });
+  }
   const bool has_bom = fault.offset == 0 && text_.starts_with("\xEF\xBB\xBF");
   const std::string_view rule = has_bom ? "json-utf8" : rule_of(fault.kind);
   reporter_.report(rule, fault.offset, [&] {

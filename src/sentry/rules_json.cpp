@@ -25,7 +25,9 @@ constexpr Rule kJsonRules[] = {
      "Cannot parse the profile and drops it whole.",
      "The payload is to be serialized as JSON, which is UTF-8.",
      "Find what wrote the bytes at the place that is told, often a file name or thread name in "
-     "another encoding, and convert it to UTF-8; remove a byte order mark at the beginning.",
+     "another encoding, and convert it to UTF-8; remove a byte order mark at the beginning. "
+     "Convert a text in UTF-16, "
+     "as Windows' shells write it, by iconv -f UTF-16 -t UTF-8.",
      "RFC 8259, section 8.1; Relay parses strictly", "the bytes 22 FF 22", "the bytes 22 C3 BF 22"},
     {"json-depth", Severity::Error, RelayEffect::Refuses, kInvalidJson, RelayStage::MinimalProfile,
      DocumentsEffect::Silent, false, "Objects and arrays are nested less than 128 deep.",

@@ -121,11 +121,10 @@ std::string_view describe(Form form) {
     case Form::Index:
       return "an integer from 0 on";
     case Form::Number:
-      return "a number";
+    case Form::NumberOrText:
+      return "a number that fits a 64-bit float";
     case Form::UnsignedOrText:
       return "an integer from 0 to 18446744073709551615 in a string";
-    case Form::NumberOrText:
-      return "a number";
     case Form::Uuid:
       return "a string of 32 hex digits";
     case Form::DebugId:

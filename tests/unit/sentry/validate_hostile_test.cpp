@@ -106,6 +106,38 @@ TEST_CASE("A byte order mark is named as such") {
   CHECK(report.problems[0].message.find("byte order mark") != std::string::npos);
 }
 
+TEST_CASE("A text in UTF-16 or UTF-32 is named as such, with what converts it") {
+  const std::string text = read_test_file("validate/v2.json");
+  const auto widened = [&](size_t in_front, size_t behind) {
+    std::string wide;
+    for (const char byte : text) {
+      wide.append(in_front, '\0').append(1, byte).append(behind, '\0');
+    }
+    return wide;
+  };
+  const auto check = [](const std::string& wide, const std::string& command) {
+    const ValidationReport report = validate(wide);
+    REQUIRE(report.problems.size() == 1);
+    CHECK(report.problems[0].rule == "json-utf8");
+    CHECK(report.problems[0].message.find(command) != std::string::npos);
+  };
+  check("\xFF\xFE" + widened(0, 1), "iconv -f UTF-16 -t UTF-8");
+  check("\xFE\xFF" + widened(1, 0), "iconv -f UTF-16 -t UTF-8");
+  check(widened(0, 1), "iconv -f UTF-16LE -t UTF-8");
+  check(widened(1, 0), "iconv -f UTF-16BE -t UTF-8");
+  check(std::string("\xFF\xFE\0\0", 4) + widened(0, 3), "iconv -f UTF-32 -t UTF-8");
+  check(std::string("\0\0\xFE\xFF", 4) + widened(3, 0), "iconv -f UTF-32 -t UTF-8");
+  check(widened(0, 3), "iconv -f UTF-32LE -t UTF-8");
+  check(widened(3, 0), "iconv -f UTF-32BE -t UTF-8");
+}
+
+TEST_CASE("A number that no 64-bit float holds is told to be the reason") {
+  const std::string text = read_test_file("validate/v2.json");
+  const ValidationReport report = validate(with_first_replaced(text, "1768478400.01", "1e999"));
+  REQUIRE(count(report, "v2-sample-timestamp") == 1);
+  CHECK(report.problems[0].message.find("a number that fits a 64-bit float") != std::string::npos);
+}
+
 TEST_CASE("A million keys of one name are told a hundred times and counted") {
   const ValidationReport report =
       validate(chunk_with(repeated("\"release\": \"a\", ", 1'000'000) + "\"x\": 1"));

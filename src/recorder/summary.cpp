@@ -17,6 +17,7 @@ namespace sentry_prof::recorder {
 namespace {
 
 constexpr size_t kShownFunctions = 5;
+constexpr double kShownShare_percent = 0.05;  // what does not print as 0.0
 constexpr size_t kShownProblems = 10;
 // A demangled name may fill screens.
 constexpr size_t kShownName_bytes = 90;
@@ -230,17 +231,24 @@ std::string note_lines(const RunFigures& figures) {
   return text;
 }
 
+// In brackets, which the kernel's names of what is no file ("[vdso]") have already.
+std::string in_brackets(const std::string& file) {
+  return file.starts_with('[') ? file : "[" + file + "]";
+}
+
 std::string hottest_lines(const RunFigures& figures) {
-  if (figures.hottest.empty()) return "";
-  std::string text = "  hottest functions (by samples in which they were running)\n";
+  std::string text;
   for (size_t i = 0; i < std::min(kShownFunctions, figures.hottest.size()); ++i) {
     const HotFunction& hot = figures.hottest[i];
+    const double share = percent(hot.samples, figures.samples_written);
+    if (share < kShownShare_percent) break;  // most samples first
     const std::string file(base_name(hot.code_file));
-    text += fmt::format("    {:5.1f} %  {}{}\n", percent(hot.samples, figures.samples_written),
+    text += fmt::format("    {:5.1f} %  {}{}\n", share,
                         shortened_utf8(printable_utf8(hot.function), kShownName_bytes),
-                        file.empty() ? "" : "  [" + printable_utf8(file) + "]");
+                        file.empty() ? "" : "  " + in_brackets(printable_utf8(file)));
   }
-  return text;
+  if (text.empty()) return "";
+  return "  hottest functions (by samples in which they were running)\n" + text;
 }
 
 std::string problem_lines(const RunFigures& figures, bool is_verbose) {

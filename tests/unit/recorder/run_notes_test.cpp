@@ -305,6 +305,20 @@ TEST_CASE("Lost records that are no samples are a note and no loss of samples") 
   CHECK(says(only_note_of(figures), "7 records of names, mappings or context switches"));
 }
 
+TEST_CASE("The hottest functions have one pair of brackets, and those of 0.0 % are left out") {
+  RunFigures figures = well_sampled(1);
+  figures.samples_written = 10'000;
+  figures.hottest = {
+      {"clock_gettime", "[vdso]", 9'990}, {"hot", "/bin/x", 6}, {"cold", "/bin/x", 4}};
+  const std::string text = summary_text(figures, {}, false);
+  CHECK(says(text, " 99.9 %  clock_gettime  [vdso]\n"));
+  CHECK(says(text, "  0.1 %  hot  [x]\n"));
+  CHECK_FALSE(says(text, "cold"));
+  figures.hottest.resize(1);
+  figures.hottest[0].samples = 4;
+  CHECK_FALSE(says(summary_text(figures, {}, false), "hottest"));
+}
+
 TEST_CASE("CPUs that came online too late are told in the printed summary") {
   RunFigures figures = well_sampled(1);
   CHECK_FALSE(says(summary_text(figures, {}, false), "online"));

@@ -221,6 +221,20 @@ TEST_CASE("The program that is recorded is not overwritten", "[output]") {
   CHECK(std::filesystem::file_size(program) == size);
 }
 
+TEST_CASE("Nor is that of a process that runs", "[output]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  const std::string program = directory.file("sleep");
+  std::filesystem::copy_file("/bin/sleep", program);
+  const auto size = std::filesystem::file_size(program);
+  const BackgroundProcess target({.arguments = {program, "60"}});
+  const CommandResult result =
+      run_sentry_prof({"record", "-d", "0.3", "-o", program, "-p", std::to_string(target.pid())});
+  CHECK(result.status() == 2);
+  check_says(result, "is the program that is to be recorded");
+  CHECK(std::filesystem::file_size(program) == size);
+}
+
 TEST_CASE("A program that is looked for in PATH is another file than the output of its name",
           "[output]") {
   SKIP_IF(missing_perf());

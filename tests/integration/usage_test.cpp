@@ -8,9 +8,13 @@
 #include "text_file.h"
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 using namespace sentry_prof::testing;
 
@@ -46,6 +50,10 @@ TEST_CASE("A wrong argument is named, in words", "[usage]") {
       {{"validate", "--explain"}, "--explain: its value is missing"},
       {{"record", "--upload=maybe", "-p", "1"}, "--upload = maybe is neither true nor false"},
       {{"upload", "--max-retries", "x", "f"}, "'x' is not a whole number from 0 to 1000"},
+      {{"record", "--chunk-seconds", "100", "-p", "1"}, "'100' is not a number from 0.1 to 66"},
+      {{"record", "--stack-bytes", "8193", "-p", "1"}, "'auto' or a multiple of 8 from 1024 to"},
+      {{"record", "-o", "-", "--summary", "-", "--", "true"},
+       "--output and --summary cannot both go to standard output"},
       {{"--verison"}, "there is no option '--verison' before a command"},
       {{"--foo", "record", "-p", "1"}, "there is no option '--foo' before a command"},
       {{"recrd"}, "there is no command 'recrd'"},
@@ -156,6 +164,24 @@ TEST_CASE("A process that does not exist is named", "[targets]") {
   const CommandResult result = run_sentry_prof({"record", "-p", pid, "-o", "-"});
   CHECK(result.status() == 1);
   check_says(result, pid);
+}
+
+TEST_CASE("Installed setuid it does nothing", "[usage]") {
+  SKIP_IF(missing_root());
+  const TemporaryDirectory directory;
+  struct statvfs mount {};
+  REQUIRE(::statvfs(directory.path().c_str(), &mount) == 0);
+  if ((mount.f_flag & ST_NOSUID) != 0) return note_optional_skip("temporary files are nosuid");
+  if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1) return note_optional_skip("no new privileges");
+  const std::string program = directory.file("sentry-prof");
+  std::filesystem::copy_file(sentry_prof_path(), program);
+  constexpr uid_t kOther = 65534;
+  REQUIRE(::chown(program.c_str(), kOther, static_cast<gid_t>(-1)) == 0);
+  REQUIRE(::chmod(program.c_str(), 04755) == 0);
+  const CommandResult result = run_command({.arguments = {program, "--version"}});
+  CHECK(result.status() == 125);
+  check_says(result, "must not be installed setuid");
+  CHECK(result.standard_output.empty());
 }
 
 TEST_CASE("A process id with a zero in front is a decimal number", "[targets]") {

@@ -166,6 +166,18 @@ TEST_CASE("Bombs and huge files are refused by their size, with little memory", 
   check("cat /dev/zero | $V -");
 }
 
+TEST_CASE("A file above the server's limit is judged where that is not to count", "[validate]") {
+  const TemporaryDirectory directory;
+  const CommandResult result = shell(
+      "(cat $GOLDEN; head -c 55M /dev/zero | tr '\\0' ' ') > large; $V large; "
+      "$V --no-size-limit large",
+      directory);
+  INFO(result.standard_output << result.standard_error);
+  CHECK(result.status() == 0);
+  CHECK(occurrences(result.standard_output, "profiling_exceed_size_limit") == 1);
+  CHECK(occurrences(result.standard_output, "large: valid V2 chunk") == 1);
+}
+
 TEST_CASE("Files of every other kind", "[validate]") {
   const TemporaryDirectory directory;
   write_text(directory.file("empty"), "");

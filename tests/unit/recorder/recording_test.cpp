@@ -131,6 +131,18 @@ TEST_CASE("Samples in exec are a loss of their own until the new program runs") 
   CHECK(figures.broken_law().empty());
 }
 
+TEST_CASE("Where records were lost, no process is taken to be in exec still") {
+  RecordingFixture run;
+  run.sample(1 * kNsPerSecond + 10);
+  run.sample(1 * kNsPerSecond + 20);
+  run.recording->on_event({1 * kNsPerSecond + 30, CommEvent{kPid, kPid, true, "next"}});
+  run.recording->on_event({1 * kNsPerSecond + 40, LostEvent{}});
+  run.sample_in_exec(1 * kNsPerSecond + 50, kCode + 8);
+  const RunFigures figures = run.finish(2 * kNsPerSecond);
+  CHECK(figures.sample.loss(Loss::DuringExec) == 0);
+  CHECK(figures.sample.loss(Loss::UnmappedPc) == 1);
+}
+
 TEST_CASE("A sleep is drawn as idle from where the thread left the CPU") {
   RecordingFixture run;
   run.sample(1 * kNsPerSecond + 10'000'000);

@@ -112,6 +112,23 @@ TEST_CASE("a CFA that does not grow: NoProgress") {
   CHECK(walk_one(-8, {at(0x1050)}) == Outcome{"no_progress", {0x1010}});
 }
 
+TEST_CASE("a caller that would keep its callee's stack pointer: NoProgress") {
+  constexpr unsigned kRbx = 3;
+  World w;
+  w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 8));
+  Row kept = row_with_cfa(kRsp, 0);
+  SECTION("its return address below it") {}
+  SECTION("its return address in a register") {
+    kept.rules[kRip] = {.kind = RuleKind::Register, .source_register = kRbx};
+  }
+  w.cfi.add(0x2000, 0x2100, kept);
+  Registers registers = registers_at(at(0x1010), 0x7000, 0);
+  registers.set(kRbx, at(0x2050));
+  const Walk walk = w.walk(registers, FakeStack(0x7000, {at(0x2050), at(0x2050)}));
+  CHECK(end_of(walk) == "no_progress");
+  CHECK(pcs(walk) == Pcs{0x1010, 0x2050});
+}
+
 TEST_CASE("a frame pointer that leads back down: NoProgress") {
   World w;
   w.cfi.add(0x1000, 0x1100, saving(row_with_cfa(kRbp, 16), kRbp, -16));

@@ -84,15 +84,6 @@ class OrdinaryUsersPlace : public NobodysPlace {
   SysctlGuard paranoid_{kParanoid, "2"};
 };
 
-// For five ticks, 50 ms: all of its libraries are loaded by then.
-bool has_run_a_while(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  std::string field;
-  constexpr int kUserTime = 14;  // proc_pid_stat(5); the name before it has no blanks
-  for (int number = 0; number < kUserTime; ++number) file >> field;
-  return file && std::stoi(field) >= 5;
-}
-
 std::string path_of_c_library() {
   Dl_info facts{};
   REQUIRE(::dladdr(reinterpret_cast<void*>(&std::getenv), &facts) != 0);
@@ -133,7 +124,7 @@ TEST_CASE("An ordinary user gets whole stacks through a library that was deleted
   Command command = place.command({place.file("spin"), "2"});
   command.environment = {{"LD_LIBRARY_PATH", place.directory().path()}};
   BackgroundProcess target(command);
-  REQUIRE(wait_until([&] { return has_run_a_while(target.pid()); }));
+  REQUIRE(wait_until_used(target.pid(), 0.05));  // all of its libraries are loaded by then
   const bool is_replaced = GENERATE(false, true);
   std::filesystem::remove(library);
   if (is_replaced) std::filesystem::copy_file(place.file("spin"), library);

@@ -7,6 +7,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <ctime>
+#include <fstream>
+#include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 #include <fcntl.h>
@@ -85,6 +88,21 @@ class SignalsHeldBack {
   ::_exit(127);
 }
 
+// In ticks; -1 if there is no such process.
+long cpu_time_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const size_t name_end = text.rfind(')');
+  if (name_end == text.npos) return -1;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string skipped;
+  constexpr int kFirstField = 3, kUserTime = 14;  // proc_pid_stat(5)
+  for (int number = kFirstField; number < kUserTime; ++number) fields >> skipped;
+  long user = 0, system = 0;
+  fields >> user >> system;
+  return fields ? user + system : -1;
+}
+
 }  // namespace
 
 int CommandResult::status() const {
@@ -157,6 +175,14 @@ CommandResult BackgroundProcess::wait(double time_out_s) {
   result.standard_output = standard_output();
   result.standard_error = standard_error();
   return result;
+}
+
+bool wait_until_used(pid_t pid, double cpu_s) {
+  const long begin = cpu_time_of(pid);
+  const auto wanted = static_cast<long>(cpu_s * static_cast<double>(::sysconf(_SC_CLK_TCK)));
+  long now = begin;
+  wait_until([&] { return (now = cpu_time_of(pid)) < 0 || now - begin >= wanted; }, 60);
+  return begin >= 0 && now - begin >= wanted;
 }
 
 CommandResult run_command(const Command& command) {

@@ -32,6 +32,10 @@ struct CommandResult {
 // Standard input is /dev/null.
 CommandResult run_command(const Command& command);
 
+// Until process `pid` has used that much more CPU time, in ticks of 10 ms, however busy the machine
+// is; false if that takes too long, or it ends.
+bool wait_until_used(pid_t pid, double cpu_s);
+
 // A process of its own group. The destructor kills it if it still runs.
 class BackgroundProcess {
  public:

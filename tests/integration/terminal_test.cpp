@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,17 +61,21 @@ class TerminalSession {
     return has_ended_ ? status : -1;
   }
 
+  // Its wait status, or -1 if a minute passes before.
   int wait_for_end() {
     wait_until([&] { return !read_more(); }, 60);
-    int status = 0;
-    has_ended_ = ::waitpid(pid_, &status, 0) == pid_;
-    return status;
+    int status = -1;
+    has_ended_ = wait_until([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; });
+    return has_ended_ ? status : -1;
   }
 
   const std::string& shown() const { return shown_; }
 
  private:
+  // What is there, or comes within a moment; false if nothing more can come.
   bool read_more() {
+    pollfd readable{.fd = terminal_, .events = POLLIN, .revents = 0};
+    if (::poll(&readable, 1, 50) == 0) return true;
     char buffer[4096];
     const ssize_t count = ::read(terminal_, buffer, sizeof buffer);
     if (count > 0) shown_.append(buffer, static_cast<size_t>(count));

@@ -291,7 +291,7 @@ int record_command(RecordOptions options) {
     os::make_broken_pipe_an_error();
     return record_replayed(options);
   }
-  const auto signals = os::SignalSet::install(!options.command.empty());
+  const auto signals = os::SignalSet::install();
   if (!signals) {
     complain(signals.error().message);
     return options.command.empty() ? kInputOutput : kOwnFailure;

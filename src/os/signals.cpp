@@ -3,8 +3,10 @@
 #include "os/errors.h"
 #include "os/memory_privacy.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 
 #include <signal.h>
@@ -39,17 +41,22 @@ sigset_t no_signals() {
 
 sigset_t command_signals() {
   sigset_t signals = no_signals();
-  for (const int signal : {SIGUSR1, SIGUSR2, SIGWINCH}) sigaddset(&signals, signal);
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGWINCH, SIGIO}) sigaddset(&signals, signal);
   return signals;
 }
 
+constexpr int kOfTimers[] = {SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU};
+
+// Without those that are ignored by now.
 sigset_t ending_signals() {
   sigset_t signals = no_signals();
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
-  for (const int signal : {SIGHUP, SIGQUIT}) {
-    if (!is_ignored(signal)) sigaddset(&signals, signal);  // SIGHUP is under nohup
-  }
+  const auto add_unless_ignored = [&](int signal) {
+    if (!is_ignored(signal)) sigaddset(&signals, signal);
+  };
+  for (const int signal : {SIGHUP, SIGQUIT, SIGPWR}) add_unless_ignored(signal);
+  for (const int signal : kOfTimers) add_unless_ignored(signal);
   return signals;
 }
 
@@ -85,9 +92,9 @@ void save_and_set_dispositions() {
 
 }  // namespace
 
-Result<SignalSet> SignalSet::install(bool has_command) {
+Result<SignalSet> SignalSet::install() {
   const sigset_t ending = ending_signals();
-  const sigset_t of_command = has_command ? command_signals() : no_signals();
+  const sigset_t of_command = command_signals();
   sigset_t taken;
   sigorset(&taken, &ending, &of_command);
   save_and_set_dispositions();
@@ -98,15 +105,12 @@ Result<SignalSet> SignalSet::install(bool has_command) {
   if (!g_inherited.is_saved) g_inherited.mask = previous_mask;
   g_inherited.is_saved = true;
   Fd fd(::signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK));
-  Fd command_fd(has_command ? ::signalfd(-1, &of_command, SFD_CLOEXEC | SFD_NONBLOCK) : -1);
-  if (!fd.is_open() || command_fd.is_open() != has_command) {
-    return fail_with_errno(errno, "signalfd");
-  }
+  Fd command_fd(::signalfd(-1, &of_command, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd.is_open() || !command_fd.is_open()) return fail_with_errno(errno, "signalfd");
   return SignalSet(std::move(fd), std::move(command_fd));
 }
 
 std::optional<SignalSet::Taken> SignalSet::read_from(const Fd& fd) {
-  if (!fd.is_open()) return std::nullopt;
   signalfd_siginfo pending{};
   ssize_t count = 0;
   do {
@@ -114,6 +118,21 @@ std::optional<SignalSet::Taken> SignalSet::read_from(const Fd& fd) {
   } while (count < 0 && errno == EINTR);
   if (count != sizeof(pending)) return std::nullopt;
   return Taken{static_cast<int>(pending.ssi_signo), pending.ssi_code == SI_KERNEL, pending.ssi_pid};
+}
+
+bool SignalSet::Taken::is_of_timer() const {
+  return is_from_kernel && std::ranges::find(kOfTimers, number) != std::end(kOfTimers);
+}
+
+std::optional<SignalSet::Taken> SignalSet::take() const {
+  const auto taken = read_from(fd_);
+  if (taken && taken->is_of_timer()) {
+    ::signal(taken->number, SIG_IGN);
+    // Ignoring does for one that is unblocked; a blocked one stays pending, and would be read.
+    const sigset_t ending = ending_signals();
+    ::signalfd(fd_.get(), &ending, 0);
+  }
+  return taken;
 }
 
 bool SignalSet::is_ignored_by_children(int signal) const {

@@ -7,27 +7,37 @@
 #include <cstdint>
 #include <optional>
 
+#include <signal.h>
+
 namespace sentry_prof::os {
 
-// Blocks SIGINT, SIGTERM, and unless they were ignored (as under nohup) SIGHUP and SIGQUIT for the
-// whole process and makes them readable, even if SIGINT or SIGTERM was ignored before; ignores
-// SIGPIPE and SIGXFSZ, and SIGCHLD is no more ignored. With a command to launch also SIGUSR1,
-// SIGUSR2 and SIGWINCH, by which servers reload, reopen their logs or end: they are the command's.
-// Must run before any thread is started.
+// Blocks for the whole process, and makes readable, what asks for an end: SIGINT and SIGTERM, even
+// if they were ignored before, and unless they were (as SIGHUP is under nohup) SIGHUP, SIGQUIT,
+// SIGPWR and those of timers and of the limit of CPU time (SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU);
+// and apart from them SIGUSR1, SIGUSR2, SIGWINCH and SIGIO, by which servers reload or reopen their
+// logs: these are a launched command's, and end nothing where there is none. Ignores SIGPIPE and
+// SIGXFSZ, and SIGCHLD is no more ignored. Must run before any thread is started.
 class SignalSet {
  public:
-  static Result<SignalSet> install(bool has_command = false);
+  static Result<SignalSet> install();
   int fd() const { return fd_.get(); }
-  int command_fd() const { return command_fd_.get(); }  // -1 without a command
+  int command_fd() const { return command_fd_.get(); }
   struct Taken {
     int number = 0;
     // Of the terminal, not sent by kill(): ^C, which the whole foreground group gets, or the
     // hang-up, which only the session's leader gets (Linux, drivers/tty/tty_jobctrl.c).
     bool is_from_kernel = false;
     uint32_t sender_pid = 0;  // 0: the kernel, or a process that we do not see
+
+    // Of a timer that who executed us has set (alarm(2), setitimer(2)), or of the limit of CPU
+    // time: nobody is impatient.
+    bool is_of_timer() const;
+    // That limit's: it counts the CPU time of this process only.
+    bool is_of_cpu_limit() const { return is_from_kernel && number == SIGXCPU; }
   };
-  // The next pending signal.
-  std::optional<Taken> take() const { return read_from(fd_); }
+  // The next pending signal. One of a timer is given once, and ignored from then on: past the limit
+  // of CPU time the kernel sends another SIGXCPU with each further second of it.
+  std::optional<Taken> take() const;
   // Likewise, of those that are the command's.
   std::optional<Taken> take_of_command() const { return read_from(command_fd_); }
   // Whether this process was started with `signal` (SIGINT or SIGTERM) ignored, and so what it

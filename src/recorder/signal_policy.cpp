@@ -45,7 +45,8 @@ bool SignalPolicy::is_repeat(int signal) {
 }
 
 void SignalPolicy::pass_on(const os::SignalSet::Taken& signal) const {
-  if (!signal.is_from_kernel) {
+  // A timer that was set before we were executed was meant for what we execute.
+  if (!signal.is_from_kernel || signal.is_of_timer()) {
     ::kill(child_->pid(), signal.number);
   } else if (signal.number == SIGHUP) {
     // Where a terminal hangs up the kernel tells the session's leader alone, which we may be.
@@ -70,6 +71,12 @@ bool SignalPolicy::pass_to_child_alone(const os::SignalSet::Taken& signal) const
   return true;
 }
 
+bool SignalPolicy::is_needless(const os::SignalSet::Taken& signal) const {
+  if (!signal.is_of_timer()) return false;
+  if (ending_signal_ != 0) return true;
+  return child_ != nullptr && (signal.is_of_cpu_limit() || child_->has_ended());
+}
+
 void SignalPolicy::before_exec() {
   while (const auto signal = take()) {
     ::kill(child_->pid(), signal->number);
@@ -82,7 +89,8 @@ bool SignalPolicy::ends_recording() {
   pass_through();
   while (const auto signal = take()) {
     if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
-    const bool is_first_for_child = child_ != nullptr && !passed_on_at_ns_;
+    const bool is_first_for_child =
+        child_ != nullptr && !passed_on_at_ns_ && !signal->is_of_cpu_limit();
     if (is_first_for_child || (child_ != nullptr && signal->number == SIGHUP)) {
       pass_on(*signal);
       passed_on_at_ns_ = os::monotonic_ns();
@@ -101,6 +109,7 @@ bool SignalPolicy::ends_recording() {
 void SignalPolicy::while_finishing() {
   pass_through();
   while (const auto signal = take()) {
+    if (is_needless(*signal)) continue;
     if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
     if (ending_signal_ != 0) os::die_by_signal(signal->number);
     if (child_ == nullptr) {

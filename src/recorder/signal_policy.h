@@ -7,9 +7,13 @@
 // '&'). SIGHUP is passed on, and ends the recording at once: nobody is there to send a second one.
 // Once the command has ended there is nobody to pass on to: of two signals the second leaves.
 // SIGQUIT (^\) is a launched command's, however often it comes: some dump their threads at it
-// (Java, Go). Attached it is one of the others. SIGUSR1, SIGUSR2 and SIGWINCH are passed on as they
-// come: sentry-prof may be the first process of a container. A command that goes on when its
+// (Java, Go). Attached it is one of the others. SIGUSR1, SIGUSR2, SIGWINCH and SIGIO are passed on
+// as they come: sentry-prof may be the first process of a container. Attached they mean nothing:
+// who has logs reopened may send them to all of a service. A command that goes on when its
 // recording is over (--duration) still gets what is sent to us.
+// Signals of timers (alarm) are the first one where there was none, never a further one: what is
+// being written is not left for them. So is that of our limit of CPU time (SIGXCPU), but that the
+// command, which has a limit of its own, does not hear of it: it ends the recording at once.
 #pragma once
 
 #include "os/signals.h"
@@ -55,6 +59,8 @@ class SignalPolicy {
   // False, and not done, of a signal that means more.
   bool pass_to_child_alone(const os::SignalSet::Taken& signal) const;
   void pass_on(const os::SignalSet::Taken& signal) const;
+  // Of a timer, when nobody is left whom it concerns.
+  bool is_needless(const os::SignalSet::Taken& signal) const;
 
   const os::SignalSet* signals_;
   const target::LaunchedChild* child_;

@@ -101,6 +101,79 @@ TEST_CASE("^C or ^\\ while attached: the whole file is written, then the signal 
   CHECK(target.is_running());
 }
 
+TEST_CASE("What timers and limits send, and a power failure, ends a recording as SIGTERM does",
+          "[signals]") {
+  SKIP_IF(missing_perf());
+  const int signal = GENERATE(SIGXCPU, SIGALRM, SIGVTALRM, SIGPROF, SIGPWR);
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
+  REQUIRE(wait_until_sampling(profiler.pid()));
+  sleep_for(0.5);
+  profiler.send_signal(signal);
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK(recording.result.status() == -signal);
+  REQUIRE(recording.profiles.size() == 1);
+  CHECK(recording.profile().share_containing("alpha") > 0.3);
+}
+
+TEST_CASE("What has logs reopened ends no recording of others", "[signals]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  BackgroundProcess profiler(
+      record_command(directory, {.options = {"-d", "1"}, .pids = {target.pid()}}));
+  REQUIRE(wait_until_sampling(profiler.pid()));
+  for (const int signal : {SIGUSR1, SIGUSR2, SIGIO, SIGWINCH}) profiler.send_signal(signal);
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK(recording.result.status() == 0);
+  CHECK(recording.summary().number("duration_s") > 0.9);
+}
+
+// The limit is set when two seconds of CPU time are used up: two signals come one behind the
+// other (check_process_timers() in kernel/time/posix-cpu-timers.c).
+TEST_CASE("A limit of CPU time ends a recording, however often the kernel tells of it",
+          "[signals]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("prlimit"));
+  const bool is_launched = GENERATE(false, true);
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  RecordArguments what{.pids = {target.pid()}};
+  if (is_launched) what = {.command = {target_path("spin"), "4"}};
+  Command command = record_command(directory, what);
+  command.arguments.insert(
+      command.arguments.begin(),
+      {"bash", "-c",
+       "until read -r t _ < <(cut -d' ' -f14 /proc/$$/stat); [ \"$t\" -ge 210 ]; do "
+       "for ((i = 0; i < 500000; i++)); do :; done; done; echo used; exec \"$0\" \"$@\""});
+  BackgroundProcess profiler(command);
+  REQUIRE(profiler.wait_for_output("used"));
+  REQUIRE(wait_until_sampling(profiler.pid()));
+  sleep_for(0.5);
+  const std::string pid = std::to_string(profiler.pid());
+  REQUIRE(run_command({.arguments = {"prlimit", "--pid", pid, "--cpu=1:60"}}).status() == 0);
+  const Recording recording = read_recording(directory, profiler.wait());
+  INFO(recording.result.standard_error);
+  CHECK(recording.result.status() == (is_launched ? 0 : -SIGXCPU));
+  REQUIRE(recording.profiles.size() == 1);
+  CHECK(recording.summary().number("duration_s") < 3);
+}
+
+TEST_CASE("An alarm goes on to the launched command, for which it was set", "[signals]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("python3"));
+  const TemporaryDirectory directory;
+  Command command = record_command(directory, {.command = {target_path("spin"), "60"}});
+  command.arguments.insert(command.arguments.begin(), {"python3", "-c",
+                                                       "import os, signal, sys\n"
+                                                       "signal.alarm(1)\n"
+                                                       "os.execv(sys.argv[1], sys.argv[1:])"});
+  const Recording recording = read_recording(directory, run_command(command));
+  CHECK(recording.result.status() == 128 + SIGALRM);
+  CHECK(recording.profiles.size() == 1);
+}
+
 TEST_CASE("A first signal while the last file is written waits for it, a second does not",
           "[signals]") {
   SKIP_IF(missing_perf());

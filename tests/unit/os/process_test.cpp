@@ -26,6 +26,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -81,9 +82,9 @@ TEST_CASE("Signals that end a run become readable") {
 
 TEST_CASE("What is a launched command's is read apart from what ends a run") {
   CHECK(status_of_child([] {
-          const auto signals = os::SignalSet::install(true);
+          const auto signals = os::SignalSet::install();
           if (!signals) return 1;
-          for (const int signal : {SIGUSR1, SIGUSR2, SIGWINCH}) {
+          for (const int signal : {SIGUSR1, SIGUSR2, SIGWINCH, SIGIO}) {
             ::kill(::getpid(), signal);
             if (signals->take()) return 2;
             const auto taken = signals->take_of_command();
@@ -91,6 +92,39 @@ TEST_CASE("What is a launched command's is read apart from what ends a run") {
             if (taken->sender_pid != static_cast<uint32_t>(::getpid())) return 4;
           }
           return signals->take_of_command() ? 5 : 0;
+        }) == 0);
+}
+
+TEST_CASE("A timer that goes off again and again is told once, and kills nobody") {
+  CHECK(status_of_child([] {
+          const auto signals = os::SignalSet::install();
+          const itimerval every_10_ms{{0, 10'000}, {0, 10'000}};
+          if (!signals || ::setitimer(ITIMER_REAL, &every_10_ms, nullptr) != 0) return 1;
+          pollfd ready{signals->fd(), POLLIN, 0};
+          if (::poll(&ready, 1, 5000) != 1) return 2;
+          const auto taken = signals->take();
+          if (!taken || taken->number != SIGALRM || !taken->is_of_timer()) return 3;
+          if (::poll(&ready, 1, 50) != 0 || signals->take()) return 4;
+          signals->let_next_one_kill();
+          if (::poll(&ready, 1, 50) != 0) return 5;
+          signals->hold_again();
+          return signals->take() ? 6 : 0;
+        }) == 0);
+}
+
+TEST_CASE("What asks for an end and was ignored stays so") {
+  CHECK(status_of_child([] {
+          ::signal(SIGXCPU, SIG_IGN);
+          const auto signals = os::SignalSet::install();
+          if (!signals) return 1;
+          ::kill(::getpid(), SIGXCPU);
+          if (signals->take()) return 2;
+          for (const int signal : {SIGALRM, SIGVTALRM, SIGPROF, SIGPWR}) {
+            ::kill(::getpid(), signal);
+            const auto taken = signals->take();
+            if (!taken || taken->number != signal || taken->is_of_timer()) return 3;
+          }
+          return 0;
         }) == 0);
 }
 

@@ -30,6 +30,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -111,20 +112,34 @@ int complain_of(const OutputFailure& failure, ExitCode otherwise) {
   return is_wrong_usage ? kWrongUsage : otherwise;
 }
 
-// Of several processes (`pgrep`) some may have ended meanwhile. If all have, all are given back:
-// the recorder tells of it.
-std::vector<int> those_that_live(const std::vector<int>& pids) {
-  std::vector<int> living, gone;
+// Why one of several can be left out without losing anything that could be recorded; empty if it
+// cannot.
+std::string why_left_out(int pid, const Error& refusal, const std::vector<int>& pids) {
+  if (target::is_of_ended_process(refusal)) return fmt::format("there is no process {}", pid);
+  if (refusal.code == ErrorCode::Unsupported)
+    return fmt::format("{} is a thread of the kernel", pid);
+  const auto process = target::process_of_thread(pid);
+  if (!process || *process == pid || std::ranges::find(pids, *process) == pids.end()) return "";
+  return fmt::format("{} is a thread of process {}", pid, *process);
+}
+
+// Of several processes some may have ended meanwhile (`pgrep`), or are none (`ps -eL`, `pgrep .`).
+// If no other is left, all are given back: the recorder tells of it.
+std::vector<int> those_to_record(const std::vector<int>& pids) {
+  std::vector<int> left;
+  std::vector<std::string> notes;
   for (const int pid : pids) {
-    const auto ok = target::check_is_profilable(pid);
-    const bool is_gone = !ok && target::is_of_ended_process(ok.error());
-    (is_gone ? gone : living).push_back(pid);
+    const auto ok = target::check_is_profilable(pid, pids);
+    std::string note = ok ? "" : why_left_out(pid, ok.error(), pids);
+    if (note.empty()) {
+      left.push_back(pid);
+    } else {
+      notes.push_back(std::move(note));
+    }
   }
-  if (living.empty()) return pids;
-  for (const int pid : gone) {
-    complain(fmt::format("there is no process {}: only the others are recorded", pid));
-  }
-  return living;
+  if (left.empty()) return pids;
+  for (const std::string& note : notes) complain(note + ": only the others are recorded");
+  return left;
 }
 
 int record_attached(const RecordOptions& options, const SharedFiles& files,
@@ -304,7 +319,7 @@ int record_command(RecordOptions options) {
     return options.command.empty() ? kInputOutput : kOwnFailure;
   }
   if (!options.command.empty()) return record_launched(options, *files, *signals);
-  options.pids = those_that_live(options.pids);
+  options.pids = those_to_record(options.pids);
   return record_attached(options, *files, *signals);
 }
 

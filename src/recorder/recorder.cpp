@@ -97,7 +97,7 @@ Result<std::vector<int>> Recorder::hold_living(std::span<const int> pids, Run& r
   std::vector<int> living;
   Error gone{ErrorCode::Gone, {}};
   for (int pid : pids) {
-    auto pidfd = hold(pid);
+    auto pidfd = hold(pid, pids);
     if (pidfd) {
       living.push_back(pid);
       run.attached_pids.push_back(pid);
@@ -114,8 +114,8 @@ Result<std::vector<int>> Recorder::hold_living(std::span<const int> pids, Run& r
   return living;
 }
 
-Result<os::Fd> Recorder::hold(int pid) {
-  if (auto ok = target::check_is_profilable(pid); !ok) return tl::unexpected(ok.error());
+Result<os::Fd> Recorder::hold(int pid, std::span<const int> pids) {
+  if (auto ok = target::check_is_profilable(pid, pids); !ok) return tl::unexpected(ok.error());
   return os::open_pidfd(pid);
 }
 

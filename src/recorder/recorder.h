@@ -95,7 +95,7 @@ class Recorder {
 
   Result<std::unique_ptr<Run>> prepare();
   static Result<std::vector<int>> hold_living(std::span<const int> pids, Run& run);
-  static Result<os::Fd> hold(int pid);
+  static Result<os::Fd> hold(int pid, std::span<const int> pids);
   RecordingOptions recording_options(uint32_t main_pid, os::ProcessMemoryReader& memory) const;
   void wait_for_room(ChunkFinisher& finisher);
   RunResult record(Run& run, uint32_t main_pid);

@@ -14,6 +14,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -84,7 +85,7 @@ bool lets_us_look_at(int pid) {
   return ::readlink(link.c_str(), &first, sizeof(first)) > 0;
 }
 
-Result<void> check_owner(int pid, const os::ProcStatus& status) {
+Result<void> check_owner(int pid, const os::ProcStatus& status, std::span<const int> pids) {
   const auto& ids = status.user_ids;
   const uint32_t self = ::getuid();
   // The kernel wants all three to be ours (ptrace_may_access); a setuid program has others.
@@ -97,7 +98,7 @@ Result<void> check_owner(int pid, const os::ProcStatus& status) {
                           self == 0 ? "To look at it, " + os::how_to_get(os::kCapSysPtrace)
                                     : fmt::format("Run sentry-prof as root: sudo sentry-prof "
                                                   "record -p {}",
-                                                  pid)));
+                                                  fmt::join(pids, ","))));
 }
 
 Result<void> check_lives(int pid, const os::ProcStat& stat) {
@@ -128,7 +129,12 @@ bool is_of_ended_process(const Error& error) {
   return error.code == ErrorCode::Gone || error.code == ErrorCode::NotFound;
 }
 
-Result<void> check_is_profilable(int pid) {
+std::optional<int> process_of_thread(int tid) {
+  const auto status = read_facts(tid, "status", os::parse_status);
+  return status ? std::optional(static_cast<int>(status->thread_group)) : std::nullopt;
+}
+
+Result<void> check_is_profilable(int pid, std::span<const int> pids) {
   if (pid <= 0) return fail(ErrorCode::InvalidArgument, fmt::format("{} is no process id", pid));
   if (pid == ::getpid()) {
     return fail(ErrorCode::InvalidArgument, fmt::format("process {} is sentry-prof itself", pid));
@@ -149,7 +155,7 @@ Result<void> check_is_profilable(int pid) {
                             described(pid)));
   }
   if (auto lives = check_lives(pid, *stat); !lives) return lives;
-  return check_owner(pid, *status);
+  return check_owner(pid, *status, pids);
 }
 
 namespace {

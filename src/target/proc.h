@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +40,12 @@ std::vector<MappedPiece> parse_mapped_pieces(std::string_view text, const Mappin
 // known is another's: chroots without it, pid namespaces with their parent's.
 Result<void> check_proc();
 
-// Refuses with a sentence: no such process, zombie, kernel thread, another user's process.
-Result<void> check_is_profilable(int pid);
+// Refuses with a sentence: no such process, zombie, kernel thread (Unsupported), thread, another
+// user's process. `pids`: all that are to be recorded with it, for the advice.
+Result<void> check_is_profilable(int pid, std::span<const int> pids);
+
+// The process that a thread belongs to: of a main thread the same id. Nothing if there is none.
+std::optional<int> process_of_thread(int tid);
 
 // Whether an error of this folder, or of os::open_pidfd(), says that there is no such process, or
 // none any more.

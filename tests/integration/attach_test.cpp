@@ -6,6 +6,7 @@
 #include "support/catch2.h"
 #include "target_path.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -158,6 +159,29 @@ TEST_CASE("Of several processes those that are there are recorded", "[attach]") 
   CHECK(recording.result.status() == 0);
   CHECK(recording.profile().share_containing("alpha") > 0.3);
   CHECK(recording.result.standard_error.find("there is no process 4194303") != std::string::npos);
+}
+
+TEST_CASE("Threads of the kernel, and of a process that is given, too, are left out of a list",
+          "[attach]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("idle_threads"), "1", "60"}});
+  REQUIRE(target.wait_for_output("ready"));
+  pid_t thread = target.pid();
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(target.pid()) + "/task")) {
+    thread = std::max(thread, std::stoi(task.path().filename()));
+  }
+  REQUIRE(thread != target.pid());
+  std::string name;
+  std::getline(std::ifstream("/proc/2/comm"), name);
+  std::vector<pid_t> pids = {thread, target.pid()};
+  if (name == "kthreadd") pids.push_back(2);
+  const CommandResult result = record(directory, {.options = {"-d", "0.2"}, .pids = pids}).result;
+  check_says(result, std::to_string(thread) + " is a thread of process " +
+                         std::to_string(target.pid()) + ": only the others are recorded");
+  if (pids.size() == 3) check_says(result, "2 is a thread of the kernel: only the others");
+  CHECK(run_command(record_command(directory, {.pids = {thread}})).status() == 1);
 }
 
 TEST_CASE("Children that the target had before are told of, as they are not recorded", "[attach]") {

@@ -144,26 +144,26 @@ TEST_CASE("A process can be profiled by its owner") {
     ::pause();
   });
   REQUIRE(child.is_ready());
-  CHECK(check_is_profilable(child.pid()));
+  CHECK(check_is_profilable(child.pid(), {}));
 }
 
 TEST_CASE("A pid that nobody has is told") {
   const int pid = test::pid_that_is_gone();
-  const auto check = check_is_profilable(pid);
+  const auto check = check_is_profilable(pid, {});
   REQUIRE_FALSE(check);
   CHECK(check.error().code == ErrorCode::NotFound);
   CHECK(check.error().message ==
         fmt::format("there is no process {}. `ps` lists those that run.", pid));
   CHECK_FALSE(read_process(pid));
   CHECK(os::list_threads(pid).error().code == ErrorCode::Gone);
-  CHECK(check_is_profilable(0).error().code == ErrorCode::InvalidArgument);
-  CHECK(check_is_profilable(-5).error().code == ErrorCode::InvalidArgument);
-  CHECK(check_is_profilable(::getpid()).error().code == ErrorCode::InvalidArgument);
+  CHECK(check_is_profilable(0, {}).error().code == ErrorCode::InvalidArgument);
+  CHECK(check_is_profilable(-5, {}).error().code == ErrorCode::InvalidArgument);
+  CHECK(check_is_profilable(::getpid(), {}).error().code == ErrorCode::InvalidArgument);
 }
 
 TEST_CASE("A thread's id is told with the process that it belongs to") {
   const WaitingThread worker("worker");
-  const auto check = check_is_profilable(worker.tid());
+  const auto check = check_is_profilable(worker.tid(), {});
   REQUIRE_FALSE(check);
   CHECK(check.error().code == ErrorCode::InvalidArgument);
   CHECK(check.error().message ==
@@ -178,7 +178,7 @@ TEST_CASE("A zombie is refused") {
     say_ready(ready);
   });
   wait_until_zombie(child.pid());
-  const auto check = check_is_profilable(child.pid());
+  const auto check = check_is_profilable(child.pid(), {});
   REQUIRE_FALSE(check);
   CHECK(check.error().code == ErrorCode::Gone);
   const auto snapshot = read_process(child.pid());
@@ -205,7 +205,7 @@ TEST_CASE("A process whose main thread has ended is read through the living ones
     ::syscall(SYS_exit, 0);  // this thread alone
   });
   REQUIRE(child.is_ready());
-  CHECK(check_is_profilable(child.pid()));
+  CHECK(check_is_profilable(child.pid(), {}));
   const auto snapshot = read_process(child.pid());
   REQUIRE(snapshot);
   CHECK_FALSE(snapshot->mappings.empty());
@@ -218,7 +218,7 @@ TEST_CASE("A kernel thread is refused") {
     testing::note_optional_skip("process 2 is not the kernel's, this is a PID namespace");
     return;
   }
-  const auto check = check_is_profilable(2);
+  const auto check = check_is_profilable(2, {});
   REQUIRE_FALSE(check);
   CHECK(check.error().code == ErrorCode::Unsupported);
   CHECK(check.error().message ==
@@ -233,12 +233,12 @@ TEST_CASE("Another user's process is refused with advice") {
   const int root_pid = ::getpid();
   const int status = test::status_of_child([&] {
     if (::setgid(65534) != 0 || ::setuid(65534) != 0) return 1;
-    const auto check = check_is_profilable(root_pid);
+    const auto check = check_is_profilable(root_pid, std::array{root_pid, 7});
     if (check || check.error().code != ErrorCode::PermissionDenied) return 2;
     return check.error().message ==
                    fmt::format(
                        "process {} (unit_target_lin) runs as another user (root). Run "
-                       "sentry-prof as root: sudo sentry-prof record -p {}",
+                       "sentry-prof as root: sudo sentry-prof record -p {},7",
                        root_pid, root_pid)
                ? 0
                : 3;
@@ -296,12 +296,12 @@ TEST_CASE("A process of another user in one's own container may be looked at") {
     }
     const int status = test::status_of_child([&] {
       if (::setgid(kOwner) != 0 || ::setuid(kOwner) != 0) return 1;
-      return check_is_profilable(pid) ? 0 : 2;
+      return check_is_profilable(pid, {}) ? 0 : 2;
     });
     CHECK(status == 0);
     const int of_another = test::status_of_child([&] {
       if (::setgid(kOwner - 1) != 0 || ::setuid(kOwner - 1) != 0) return 1;
-      return check_is_profilable(pid) ? 2 : 0;
+      return check_is_profilable(pid, {}) ? 2 : 0;
     });
     CHECK(of_another == 0);
   }

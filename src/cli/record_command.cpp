@@ -17,6 +17,7 @@
 #include "os/signals.h"
 #include "recorder/recorder.h"
 #include "recorder/replay.h"
+#include "sampling/perf_open.h"
 #include "sampling/perf_sampler.h"
 #include "target/launch.h"
 #include "target/proc.h"
@@ -66,7 +67,7 @@ recorder::RecorderOptions recorder_options(const RecordOptions& options,
   result.duration_s = options.duration_s;
   result.chunk_ns = chunk_ns(options);
   result.max_chunk_json_bytes = kMaxChunkJson_bytes;
-  result.frequency_hz = options.frequency_hz;
+  result.frequency_hz = options.frequency_hz.value_or(kDefaultFrequency_hz);
   result.follows_children = !options.no_children;
   result.session = make_session(options);
   result.main_executable = main_executable;
@@ -77,7 +78,7 @@ recorder::RecorderOptions recorder_options(const RecordOptions& options,
 
 sampling::SamplerOptions sampler_options(const RecordOptions& options) {
   sampling::SamplerOptions result;
-  result.frequency_hz = options.frequency_hz;
+  result.frequency_hz = options.frequency_hz.value_or(kDefaultFrequency_hz);
   result.event = options.event;
   result.stack_bytes = options.stack_bytes;
   result.follow_children = !options.no_children;
@@ -110,6 +111,18 @@ int complain_of(const OutputFailure& failure, ExitCode otherwise) {
       failure.error.code == ErrorCode::InvalidArgument ||
       (failure.stage == OutputStage::Upload && failure.error.code == ErrorCode::NotFound);
   return is_wrong_usage ? kWrongUsage : otherwise;
+}
+
+// The kernel lowers its limit by itself where interrupts took too long: what recorded yesterday
+// does so today. Who names a frequency gets that, or is told why not.
+void keep_default_below_limit(RecordOptions& options) {
+  const auto limit_hz = sampling::max_sample_rate_hz();
+  if (options.frequency_hz || !limit_hz || *limit_hz >= kDefaultFrequency_hz) return;
+  options.frequency_hz = std::max(*limit_hz, uint32_t{1});
+  complain(
+      fmt::format("sampling at {} Hz, not at {}: kernel.perf_event_max_sample_rate allows no "
+                  "more. Raise it with sysctl",
+                  *options.frequency_hz, kDefaultFrequency_hz));
 }
 
 // Why one of several can be left out without losing anything that could be recorded; empty if it
@@ -306,6 +319,7 @@ int record_command(RecordOptions options) {
     os::make_broken_pipe_an_error();
     return record_replayed(options);
   }
+  keep_default_below_limit(options);
   const auto signals = os::SignalSet::install();
   if (!signals) {
     complain(signals.error().message);

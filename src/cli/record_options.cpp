@@ -87,10 +87,11 @@ void add_stack_bytes_option(CLI::App& record, RecordOptions& options) {
 void add_sampling_options(CLI::App& record, RecordOptions& options) {
   record
       .add_option("-F,--frequency", options.frequency_hz,
-                  fmt::format("Samples per second of CPU time, 1 to {} (default 101)",
-                              sampling::kMaxFrequency_hz))
+                  fmt::format("Samples per second of CPU time, 1 to {} (default {})",
+                              sampling::kMaxFrequency_hz, kDefaultFrequency_hz))
       ->transform(in_range(1u, sampling::kMaxFrequency_hz))
-      ->type_name("HZ");
+      ->type_name("HZ")
+      ->default_function([] { return std::to_string(kDefaultFrequency_hz); });
   record
       .add_option("-d,--duration", options.duration_s,
                   "Stop after this long (default: at ^C, SIGTERM or the target's end)")

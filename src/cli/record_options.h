@@ -18,10 +18,12 @@ class Option;
 
 namespace sentry_prof::cli {
 
+inline constexpr uint32_t kDefaultFrequency_hz = 101;
+
 struct RecordOptions : ProfileOptions {
   std::vector<int> pids;
-  std::vector<std::string> command;  // everything behind the first "--"
-  uint32_t frequency_hz = 101;
+  std::vector<std::string> command;      // everything behind the first "--"
+  std::optional<uint32_t> frequency_hz;  // empty: kDefaultFrequency_hz, or as much as may be
   std::optional<double> duration_s;
   sampling::ClockEvent event = sampling::ClockEvent::CpuClock;
   uint32_t stack_bytes = 0;  // 0: automatic

@@ -56,8 +56,8 @@ Error permission_error(int error_number) {
 }
 
 Error invalid_error(const EventChoices& choices) {
-  const auto max_hz = read_number("/proc/sys/kernel/perf_event_max_sample_rate");
-  if (max_hz && choices.frequency_hz > static_cast<uint32_t>(*max_hz)) {
+  const auto max_hz = max_sample_rate_hz();
+  if (max_hz && choices.frequency_hz > *max_hz) {
     return {
         ErrorCode::InvalidArgument,
         fmt::format("a frequency of {} Hz is above kernel.perf_event_max_sample_rate, which is {}. "
@@ -157,6 +157,11 @@ Error target_permission_error(int error_number, pid_t pid) {
 }
 
 }  // namespace
+
+std::optional<uint32_t> max_sample_rate_hz() {
+  const auto limit = read_number("/proc/sys/kernel/perf_event_max_sample_rate");
+  return limit && *limit >= 0 ? std::optional(static_cast<uint32_t>(*limit)) : std::nullopt;
+}
 
 os::Fd open_event(const perf_event_attr& attr, pid_t tid, int cpu) {
   long fd = -1;

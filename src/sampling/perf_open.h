@@ -6,11 +6,16 @@
 #include "sentry_prof/result.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include <sys/types.h>
 
 namespace sentry_prof::sampling {
+
+// The kernel refuses a higher frequency. Empty: it cannot be read.
+// Source: kernel.perf_event_max_sample_rate, Documentation/admin-guide/sysctl/kernel.rst.
+std::optional<uint32_t> max_sample_rate_hz();
 
 // perf_event_open(2) with close-on-exec. Not open on failure: errno then says why.
 os::Fd open_event(const perf_event_attr& attr, pid_t tid, int cpu);

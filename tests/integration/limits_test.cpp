@@ -1,6 +1,7 @@
 // Machines that permit little: other users, small limits.
 #include "command_line.h"
 #include "elf_identity.h"
+#include "loaded_profile.h"
 #include "prerequisites.h"
 #include "recording.h"
 #include "support/catch2.h"
@@ -13,6 +14,9 @@
 #include <filesystem>
 #include <iterator>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <dlfcn.h>
 #include <unistd.h>
@@ -201,6 +205,29 @@ TEST_CASE("Too little memory for the rings: smaller rings, and the summary says 
   }
   CHECK(result.status() == 125);
   check_says(result, "perf_event_mlock_kb");
+}
+
+TEST_CASE("Where the kernel allows less than the default frequency, that is taken",
+          "[sample_rate]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_root());
+  const TemporaryDirectory directory;
+  const SysctlGuard max_rate("/proc/sys/kernel/perf_event_max_sample_rate", "50");
+  REQUIRE(max_rate.is_set());
+  const auto record = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {sentry_prof_path(), "record", "-o",
+                                          directory.file("out.json")};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    arguments.insert(arguments.end(), {"--", target_path("spin"), "0.5"});
+    return run_command({.arguments = std::move(arguments)});
+  };
+  const CommandResult by_default = record({});
+  CHECK(by_default.status() == 0);
+  check_says(by_default, "sampling at 50 Hz, not at 101");
+  CHECK(LoadedProfile::load(directory.file("out.json")).share_containing("spin_rounds") > 0.9);
+  const CommandResult asked_for = record({"-F", "101"});
+  CHECK(asked_for.status() == 125);
+  check_says(asked_for, "perf_event_max_sample_rate");
 }
 
 namespace {

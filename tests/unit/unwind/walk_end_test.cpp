@@ -113,7 +113,6 @@ TEST_CASE("a CFA that does not grow: NoProgress") {
 }
 
 TEST_CASE("a caller that would keep its callee's stack pointer: NoProgress") {
-  constexpr unsigned kRbx = 3;
   World w;
   w.cfi.add(0x1000, 0x1100, row_with_cfa(kRsp, 8));
   Row kept = row_with_cfa(kRsp, 0);

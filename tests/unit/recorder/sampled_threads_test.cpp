@@ -13,7 +13,7 @@ using namespace sentry_prof::recorder;
 namespace {
 
 constexpr uint32_t kLossyProcess = 10, kLossyThread = 11, kSecondThread = 12, kExecProcess = 20;
-constexpr uint64_t kPeriod_ns = 25;
+constexpr uint64_t kSamplingPeriod_ns = 25;
 
 struct LossyThreads {
   recorder_test::FewFiles files;
@@ -21,7 +21,7 @@ struct LossyThreads {
   target::ProcessTable processes{images};
   profile::ChunkBuilder builder{0};
   SampleFigures figures;
-  SampledThreads threads{builder, processes, figures, kPeriod_ns};
+  SampledThreads threads{builder, processes, figures, kSamplingPeriod_ns};
 
   void sample(uint32_t pid, uint32_t tid, uint64_t time_ns) {
     const uint32_t thread = threads.on_sample(pid, tid, time_ns);

@@ -195,7 +195,7 @@ TEST_CASE(
 
 namespace {
 
-constexpr uint64_t kCode = 0x1000, kBehindReturn = kCode + 2;
+constexpr uint64_t kBeforeReturn = 0x1000, kBehindReturn = kBeforeReturn + 2;
 
 // Two functions, one behind the other: `nop; ret`, and the call of rt_sigreturn, with ordinary rows
 // or, the second, without.
@@ -205,13 +205,13 @@ std::vector<std::byte> program_with_signal_return(bool has_row) {
   for (int i = 0; i < 100; ++i) code.u8(0x90);
   elf_test::FrameBuilder frames;
   frames.cie();
-  frames.fde(kCode, 2);
+  frames.fde(kBeforeReturn, 2);
   if (has_row) frames.fde(kBehindReturn, 7);
   frames.fde(kBehindReturn + 7, 100);
   ElfBuilder elf;
   elf.section({.name = ".text",
                .flags = SHF_ALLOC | SHF_EXECINSTR,
-               .address = kCode,
+               .address = kBeforeReturn,
                .contents = code.bytes()});
   elf.section(
       {.name = ".eh_frame", .address = 0x2000, .contents = frames.sections().eh_frame.bytes});
@@ -233,7 +233,7 @@ TEST_CASE("the return from a signal is known also where it was written as a func
     REQUIRE(image.row_at({pc}, row) == unwind::RowStatus::Found);
     return row.is_signal_frame;
   };
-  CHECK_FALSE(is_of_signal(kCode));
+  CHECK_FALSE(is_of_signal(kBeforeReturn));
   CHECK_FALSE(is_of_signal(kBehindReturn - 1));  // the leaf may be at the function's `ret`
   CHECK(is_of_signal(kBehindReturn));
   CHECK(is_of_signal(kBehindReturn + 5));  // at its second instruction

@@ -75,15 +75,17 @@ std::optional<LinkRange> FrameLookup::range_at(uint64_t pc) const {
   return is_found ? std::optional(LinkRange{fde.begin, fde.end}) : std::nullopt;
 }
 
+// The later of what both know: the section may break off before an FDE that the table has.
 std::optional<LinkAddress> FrameLookup::last_begin(uint64_t pc) const {
+  std::optional<LinkAddress> begin;
   if (index_) {
-    const auto begin = index_->last_begin(pc);
-    return begin ? std::optional(LinkAddress{*begin}) : std::nullopt;
+    if (const auto indexed = index_->last_begin(pc)) begin = LinkAddress{*indexed};
   }
   LastCie cie;
   Fde fde;
-  if (ask_table(pc, cie, fde) == TableAnswer::Nonsense || fde.begin.value > pc) return std::nullopt;
-  return fde.begin;
+  const bool is_answered = ask_table(pc, cie, fde) != TableAnswer::Nonsense;
+  if (is_answered && fde.begin.value <= pc && (!begin || *begin < fde.begin)) begin = fde.begin;
+  return begin;
 }
 
 // A gap, only if the entry below it, or the first one above, tells the truth about its FDE.

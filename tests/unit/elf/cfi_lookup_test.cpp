@@ -357,6 +357,7 @@ TEST_CASE("an .eh_frame that breaks off loses no FDE that the linker's table kno
   CHECK(cfa_offset_at(table, 0x1100) == 0x12);
   CHECK(cfa_offset_at(table, 0x2000) == 0x14);
   CHECK(table.function_starts()->function_at({0x2000}) == elf::LinkRange{{0x2000}, {0x2100}});
+  CHECK(table.function_starts()->has_begin_in({0x1fff}, {0x2000}));
 }
 
 TEST_CASE("a .debug_frame that breaks off says nothing of what it does not cover, which is told") {

@@ -52,8 +52,9 @@ unwind::RowStatus LoadedImage::row_at(LinkAddress pc, unwind::Row& row) const {
   if (row.is_signal_frame) {
     return layout_.machine == EM_AARCH64 ? signal_return_at(pc, row, status) : status;
   }
-  // Written as a function, it has an ordinary row, no longer than its few bytes. Asked of where
-  // that begins: the last byte of another function before it is no part of it.
+  // Written as a function, it has an ordinary row, no longer than its few bytes; so have many
+  // others at their begin, whose code is then looked at once for each new rule. Asked of where the
+  // row begins: the last byte of another function before it is no part of it.
   const bool may_be_all_of_it = row.begin == row.function_begin &&
                                 row.end.value - row.begin.value <= kSignalReturnFunction_bytes;
   return may_be_all_of_it ? signal_return_at(row.begin, row, status) : status;

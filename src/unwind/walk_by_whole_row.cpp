@@ -56,7 +56,7 @@ FrameRow Walker::row_of_frame(LinkAddress pc, Row& row) {
   row = next;
   frames_.last().pc_is_exact = true;
   trail_.restate(frames_.last());
-  return {.status = RowStatus::Found, .is_of_landing_pad = true};
+  return {.status = RowStatus::Found, .begins_at_exact_pc = true};
 }
 
 // Or of the epilogue's code, where the row does not hold there. What that costs is added to the

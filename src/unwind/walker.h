@@ -47,7 +47,7 @@ enum class Mode : uint8_t { Fast, Full };
 // What a source of rows has for a frame.
 struct FrameRow {
   RowStatus status = RowStatus::NoCfi;
-  bool is_of_landing_pad = false;   // which begins at the pc itself, a return address or not
+  bool begins_at_exact_pc = false;  // a landing pad, a signal return: the pc is no return address
   bool is_before_function = false;  // no row, but the next byte has one
 };
 
@@ -213,7 +213,7 @@ class Walker {
   CompactRule make_rule(LinkAddress pc, Row& row) {
     const FrameRow found = row_of_frame(pc, row);
     if (found.status != RowStatus::Found) return rule_without_row(found, pc, row);
-    if (found.is_of_landing_pad) return {.kind = CompactKind::Full};  // says so with each walk
+    if (found.begins_at_exact_pc) return {.kind = CompactKind::Full};  // says so with each walk
     const CompactRule rule = rule_of_row(pc, row);
     const bool is_too_expensive = rule.kind == CompactKind::Full && row.work > kMaxUncachedWork;
     return is_too_expensive ? CompactRule{.kind = CompactKind::Unsupported} : rule;

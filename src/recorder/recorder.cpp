@@ -145,7 +145,7 @@ Result<int> Recorder::wait_for_end_of(target::LaunchedChild& child) {
                                       {child.pidfd().get(), POLLIN, 0}}};
     ::poll(entries.data(), entries.size(), os::is_init() ? kReapInterval_ms : -1);
     if (os::is_init()) os::reap_orphans(child.pid());
-    signals_.while_finishing();
+    signals_.let_repeats_pass();
   }
   signals_.while_finishing();  // what ended it may have come to us, too: pass_on_end()
   return child.wait();

@@ -29,18 +29,22 @@ bool is_own(const os::SignalSet::Taken& signal) {
 std::optional<os::SignalSet::Taken> SignalPolicy::take() {
   for (;;) {
     const auto signal = signals_->take();
-    if (!signal) return std::nullopt;
+    if (!signal) {
+      looked_at_ns_ = os::monotonic_ns();
+      return std::nullopt;
+    }
     if (is_own(*signal)) continue;
     if (signal->number == SIGINT && signal->is_from_kernel) is_interrupted_at_terminal_ = true;
     return signal;
   }
 }
 
+// It may have been sent as soon as we looked last: what we did since may have taken long.
 bool SignalPolicy::is_repeat(int signal) {
-  const uint64_t now_ns = os::monotonic_ns();
-  if (is_one_request(last_signal_, signal) && now_ns - last_time_ns_ < kRepeat_ns) return true;
+  const bool is_soon = looked_at_ns_ < last_time_ns_ + kRepeat_ns;
+  if (is_one_request(last_signal_, signal) && is_soon) return true;
   last_signal_ = signal;
-  last_time_ns_ = now_ns;
+  last_time_ns_ = os::monotonic_ns();
   return false;
 }
 
@@ -127,7 +131,11 @@ void SignalPolicy::let_repeats_pass() {
   for (;;) {
     while_finishing();
     const uint64_t now_ns = os::monotonic_ns();
-    if (last_signal_ == 0 || now_ns - last_time_ns_ >= kRepeat_ns) return;
+    if (last_signal_ == 0) return;
+    if (now_ns - last_time_ns_ >= kRepeat_ns) {
+      last_signal_ = 0;
+      return;
+    }
     pollfd entry{signals_->fd(), POLLIN, 0};
     const timespec left{0, static_cast<long>(kRepeat_ns - (now_ns - last_time_ns_))};
     ::ppoll(&entry, 1, &left, nullptr);

@@ -41,7 +41,8 @@ class SignalPolicy {
   // afterwards, a further one at once: then this does not return.
   void while_finishing();
   // The same, until no repeat of the last signal is to be expected any more (0.1 s behind it): who
-  // lets signals kill this process afterwards is not killed by one of those.
+  // lets signals kill this process afterwards is not killed by one of those, and who waits for long
+  // does not take the next one for a repeat.
   void let_repeats_pass();
   // The signal that ended the recording; 0 if none did.
   int ending_signal() const { return ending_signal_; }
@@ -67,6 +68,7 @@ class SignalPolicy {
   int ending_signal_ = 0;
   int last_signal_ = 0;
   uint64_t last_time_ns_ = 0;
+  uint64_t looked_at_ns_ = 0;  // when there was none
   std::optional<uint64_t> passed_on_at_ns_;
   bool is_interrupted_at_terminal_ = false;
 };

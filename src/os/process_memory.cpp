@@ -80,8 +80,11 @@ class ProcessMemoryReader::Worker {
     return worker;
   }
 
-  // False if it took longer than `wait_ns`: then the worker is on its own.
-  bool read(pid_t pid, std::span<MemoryRange> ranges, uint64_t wait_ns) {
+  enum class Answer : uint8_t { Read, NotBegun, Late };
+
+  // NotBegun: the machine was so busy that the thread did not run within `wait_ns`. Late: it did,
+  // and is on its own from now on.
+  Answer read(pid_t pid, std::span<MemoryRange> ranges, uint64_t wait_ns) {
     std::unique_lock lock(mutex_);
     pid_ = pid;
     place_own(ranges);
@@ -89,15 +92,19 @@ class ProcessMemoryReader::Worker {
     hand_over(asked_, lock);
     const bool is_answered = answered_.wait_for(lock, std::chrono::nanoseconds(wait_ns),
                                                 [this] { return state_ == State::Waiting; });
+    if (!is_answered && state_ == State::Asked) {
+      state_ = State::Waiting;
+      return Answer::NotBegun;
+    }
     if (!is_answered) {
       is_left_ = true;
-      return false;
+      return Answer::Late;
     }
     for (size_t i = 0; i < ranges.size(); ++i) {
       ranges[i].got_bytes = own_[i].got_bytes;
       std::copy_n(own_[i].out.begin(), own_[i].got_bytes, ranges[i].out.begin());
     }
-    return true;
+    return Answer::Read;
   }
 
   // Ends the thread as soon as it is not reading.
@@ -113,7 +120,7 @@ class ProcessMemoryReader::Worker {
   }
 
  private:
-  enum class State : uint8_t { Waiting, Asked, Ended };
+  enum class State : uint8_t { Waiting, Asked, Reading, Ended };
 
   // Wakes the other side with the lock released: who wakes while it is held goes to sleep again for
   // it, which is half of what a turn costs.
@@ -141,6 +148,7 @@ class ProcessMemoryReader::Worker {
     while (!is_left_) {
       asked_.wait(lock, [this] { return is_left_ || state_ == State::Asked; });
       if (state_ != State::Asked) break;
+      state_ = State::Reading;
       lock.unlock();
       for (MemoryRange& own : own_) own.got_bytes = read_memory(pid_, own.address, own.out);
       lock.lock();
@@ -176,10 +184,10 @@ bool ProcessMemoryReader::try_to_read(pid_t pid, std::span<MemoryRange> ranges) 
   if (!patience_.is_enough_for(kLongestWait_ns, begin_ns) || !may_read(pid)) return false;
   if (worker_ == nullptr) worker_ = Worker::start();
   if (worker_ == nullptr) return false;
-  const bool is_read = worker_->read(pid, ranges, kLongestWait_ns);
+  const auto answer = worker_->read(pid, ranges, kLongestWait_ns);
   patience_.spend(monotonic_ns() - begin_ns);
-  if (!is_read) late_.push_back({pid, std::exchange(worker_, nullptr)});
-  return is_read;
+  if (answer == Worker::Answer::Late) late_.push_back({pid, std::exchange(worker_, nullptr)});
+  return answer == Worker::Answer::Read;
 }
 
 bool ProcessMemoryReader::may_read(pid_t pid) {

@@ -46,7 +46,7 @@ class ProcessMemoryReader {
 
   // As read_memory(), one range after the other: a turn of the thread takes longer than a page.
   // Nothing also if it takes too long, and as long as an earlier read of that process has not come
-  // back.
+  // back. One that the thread has not begun in time, on a busy machine, is taken back.
   void read(pid_t pid, std::span<MemoryRange> ranges);
 
   // Reads that took too long, and those that were not tried therefore, or for want of a thread.

@@ -29,7 +29,7 @@ class CodeInMemory final : public unwind::CodeSource {
   static constexpr uint64_t kShortestUse_ns = kNsPerSecond / 50;
   static constexpr uint64_t kLongestUse_ns = kNsPerSecond;
   // What could not be read may have been asked of a reader without patience.
-  static constexpr uint64_t kRetry_ns = kNsPerSecond / 10;
+  static constexpr uint64_t kRetry_ns = kNsPerSecond / 50;
   // A program that has ended had what was read last; of one that goes on that is believed for some
   // seconds, if its memory cannot be read any more.
   static constexpr uint64_t kLongestUnread_ns = 5 * kNsPerSecond;

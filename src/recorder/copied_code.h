@@ -22,7 +22,7 @@ class CopiedCode {
   static constexpr size_t kSpreadPages = 8;
   // What is not the same may be so soon, and what could not be read may have been asked for too
   // late, or of a reader without patience. Then after twice the time, and so on.
-  static constexpr uint64_t kFirstRetry_ns = kNsPerSecond / 10;
+  static constexpr uint64_t kFirstRetry_ns = kNsPerSecond / 50;
   static constexpr size_t kMaxRetries = 4096;
 
   explicit CopiedCode(ReadMemory read) : read_(std::move(read)) {}

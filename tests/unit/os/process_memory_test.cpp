@@ -7,8 +7,12 @@
 #include "support/fork_child.h"
 #include "support/skips.h"
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -17,6 +21,8 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -137,6 +143,75 @@ TEST_CASE("A reader does not wait for a page that does not come, but reads again
     got = read_one(reader, page.address(), out);
   }
   CHECK(got == out.size());
+}
+
+namespace {
+
+std::vector<pid_t> own_threads() {
+  std::vector<pid_t> tids;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    tids.push_back(std::stoi(entry.path().filename().string()));
+  return tids;
+}
+
+// Stops one thread of this process, by a child that traces it.
+class StoppedThread {
+ public:
+  explicit StoppedThread(pid_t tid) {
+    ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);  // only descendants are traced with Yama
+    std::array<int, 2> told{};
+    REQUIRE(::pipe2(told.data(), O_CLOEXEC) == 0);
+    pid_ = test::fork_child();
+    if (pid_ == 0) {
+      const bool is_stopped = ::ptrace(PTRACE_SEIZE, tid, 0, 0) == 0 &&
+                              ::ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 &&
+                              ::waitpid(tid, nullptr, __WALL) == tid;
+      const char answer = is_stopped ? 1 : 0;
+      if (::write(told[1], &answer, 1) == 1) ::pause();
+      ::_exit(0);
+    }
+    ::close(told[1]);
+    char answer = 0;
+    is_stopped_ = ::read(told[0], &answer, 1) == 1 && answer == 1;
+    ::close(told[0]);
+  }
+  // A tracer's end lets go on what it traced.
+  ~StoppedThread() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  StoppedThread(const StoppedThread&) = delete;
+  StoppedThread& operator=(const StoppedThread&) = delete;
+
+  bool is_stopped() const { return is_stopped_; }
+
+ private:
+  pid_t pid_ = 0;
+  bool is_stopped_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("A reader whose thread does not run in time takes back what it asked of it") {
+  const Mapping mapping;
+  os::ProcessMemoryReader reader;
+  std::vector<std::byte> out(8);
+  const std::vector<pid_t> before = own_threads();
+  while (read_one(reader, mapping.address(), out) == 0) continue;
+  const std::vector<pid_t> threads = own_threads();
+  const auto of_reader = std::ranges::find_if(
+      threads, [&](pid_t tid) { return std::ranges::find(before, tid) == before.end(); });
+  REQUIRE(of_reader != threads.end());
+  {
+    const StoppedThread stopped(*of_reader);
+    if (!stopped.is_stopped()) {
+      testing::note_skip("ptrace(2) of an own thread is not permitted here");
+      return;
+    }
+    CHECK(read_one(reader, mapping.address(), out) == 0);
+  }
+  while (read_one(reader, mapping.address(), out) == 0) continue;
+  CHECK(own_threads() == threads);  // none was left behind for another
 }
 
 namespace {

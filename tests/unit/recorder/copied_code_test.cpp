@@ -105,17 +105,17 @@ TEST_CASE("What could not be read, or was another, is looked at again after ever
     return std::pair(is_copy, text.reads);
   };
   CHECK(look_at_ms(0) == std::pair(false, 1));
-  CHECK(look_at_ms(99) == std::pair(false, 0));
-  CHECK(look_at_ms(100) == std::pair(false, 1));
-  CHECK(look_at_ms(299) == std::pair(false, 0));
+  CHECK(look_at_ms(19) == std::pair(false, 0));
+  CHECK(look_at_ms(20) == std::pair(false, 1));
+  CHECK(look_at_ms(59) == std::pair(false, 0));
   SECTION("and may be one then") {
     text.is_readable = true;
     text.patched.clear();
-    CHECK(look_at_ms(300) == std::pair(true, 1));
+    CHECK(look_at_ms(60) == std::pair(true, 1));
   }
   SECTION("but at once in another program") {
     text.copied.forget(100);
-    CHECK(look_at_ms(299) == std::pair(false, 1));
+    CHECK(look_at_ms(59) == std::pair(false, 1));
   }
 }
 

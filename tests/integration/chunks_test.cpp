@@ -6,6 +6,8 @@
 #include "support/catch2.h"
 #include "target_path.h"
 
+#include <algorithm>
+
 using namespace sentry_prof::testing;
 
 namespace {
@@ -14,6 +16,15 @@ Recording record_in_chunks(const TemporaryDirectory& directory, const std::strin
   return record_well(directory, {.options = {"--chunk-seconds", "1"},
                                  .command = {target_path("spin"), "3.3"},
                                  .format = format});
+}
+
+// On a busy machine what never sleeps has to wait for a CPU.
+int64_t longest_gap_ns(const LoadedProfile& profile) {
+  int64_t longest_ns = 0;
+  for (size_t i = 1; i < profile.samples.size(); ++i) {
+    longest_ns = std::max(longest_ns, profile.samples[i].time_ns - profile.samples[i - 1].time_ns);
+  }
+  return longest_ns;
 }
 
 }  // namespace
@@ -37,7 +48,7 @@ TEST_CASE("V2: chunks of one profiler, each with an id of its own, without a gap
     const int64_t gap_ns = recording.profiles[i].samples.front().time_ns -
                            recording.profiles[i - 1].samples.back().time_ns;
     CHECK(gap_ns >= 0);
-    CHECK(gap_ns < 200'000'000);
+    CHECK(gap_ns < 200'000'000 + 2 * longest_gap_ns(recording.profiles[i]));
   }
   CHECK(recording.summary().number("samples_lost") == 0);
   CHECK(recording.summary().share_of_expected_samples() > 0.9);

@@ -129,7 +129,8 @@ TEST_CASE("node: code that was compiled just now is walked by its frame pointers
       "function leaf(n) { let s = 0; for (let i = 0; i < n; i++) s = (s * 31 + i) | 0; return s; "
       "}\n"
       "function down(n) { return n === 0 ? leaf(300) : down(n - 1) + leaf(300); }\n"
-      "const end = Date.now() + 1000; let sum = 0; while (Date.now() < end) sum += down(10);\n"
+      "const begin = process.cpuUsage(); let sum = 0;\n"
+      "while (process.cpuUsage(begin).user < 1e6) for (let i = 0; i < 100; i++) sum += down(10);\n"
       "process.on('exit', () => require('fs').unlinkSync(`/tmp/perf-${process.pid}.map`));";
   const Recording recording =
       record_well(directory, {.command = {"node", "--perf-basic-prof", "--no-logfile-per-isolate",
@@ -170,7 +171,9 @@ TEST_CASE("java: compiled code, which keeps no frame pointers, and the interpret
   static int down(int n) { return n == 0 ? leaf(3000) : down(n - 1) + leaf(n); }
   public static void main(String[] arguments) {
     int sum = 0;
-    for (long end = System.nanoTime() + 3_000_000_000L; System.nanoTime() < end;) sum += down(30);
+    java.lang.management.ThreadMXBean threads = java.lang.management.ManagementFactory.getThreadMXBean();
+    while (threads.getCurrentThreadCpuTime() < 3_000_000_000L)
+      for (int i = 0; i < 100; i++) sum += down(30);
     System.out.println(sum);
   }
 })");

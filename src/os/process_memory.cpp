@@ -90,8 +90,7 @@ class ProcessMemoryReader::Worker {
     place_own(ranges);
     state_ = State::Asked;
     hand_over(asked_, lock);
-    const bool is_answered = answered_.wait_for(lock, std::chrono::nanoseconds(wait_ns),
-                                                [this] { return state_ == State::Waiting; });
+    const bool is_answered = wait_for_answer(lock, wait_ns);
     if (!is_answered && state_ == State::Asked) {
       state_ = State::Waiting;
       return Answer::NotBegun;
@@ -128,6 +127,19 @@ class ProcessMemoryReader::Worker {
     lock.unlock();
     condition.notify_one();
     lock.lock();
+  }
+
+  // Where we ourselves did not run for a while (a busy machine, a container's share of the CPUs),
+  // the thread has not either, and gets its time now.
+  bool wait_for_answer(std::unique_lock<std::mutex>& lock, uint64_t wait_ns) {
+    const auto wait = [&] {
+      return answered_.wait_for(lock, std::chrono::nanoseconds(wait_ns),
+                                [this] { return state_ == State::Waiting; });
+    };
+    const uint64_t begin_ns = monotonic_ns();
+    if (wait()) return true;
+    const bool are_we_late = monotonic_ns() - begin_ns > 2 * wait_ns;
+    return are_we_late && wait();
   }
 
   // The same ranges, in bytes_.
@@ -185,7 +197,7 @@ bool ProcessMemoryReader::try_to_read(pid_t pid, std::span<MemoryRange> ranges) 
   if (worker_ == nullptr) worker_ = Worker::start();
   if (worker_ == nullptr) return false;
   const auto answer = worker_->read(pid, ranges, kLongestWait_ns);
-  patience_.spend(monotonic_ns() - begin_ns);
+  patience_.spend(std::min(monotonic_ns() - begin_ns, kLongestWait_ns));
   if (answer == Worker::Answer::Late) late_.push_back({pid, std::exchange(worker_, nullptr)});
   return answer == Worker::Answer::Read;
 }

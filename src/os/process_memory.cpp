@@ -197,6 +197,7 @@ bool ProcessMemoryReader::try_to_read(pid_t pid, std::span<MemoryRange> ranges) 
   if (worker_ == nullptr) worker_ = Worker::start();
   if (worker_ == nullptr) return false;
   const auto answer = worker_->read(pid, ranges, kLongestWait_ns);
+  // A second wait was for what we did not do in the first, nor could have done.
   patience_.spend(std::min(monotonic_ns() - begin_ns, kLongestWait_ns));
   if (answer == Worker::Answer::Late) late_.push_back({pid, std::exchange(worker_, nullptr)});
   return answer == Worker::Answer::Read;

@@ -31,7 +31,8 @@ struct MemoryRange {
 // thread that waits so. One thread at a time may call.
 class ProcessMemoryReader {
  public:
-  // For one read. A page that was swapped out comes within a few milliseconds.
+  // For one read, or twice if we did not run meanwhile. A page that was swapped out comes within a
+  // few milliseconds.
   static constexpr uint64_t kLongestWait_ns = 20'000'000;
   // Copying what may be read in a second takes half of it.
   static constexpr uint64_t kPatienceShare = 5;
@@ -49,7 +50,8 @@ class ProcessMemoryReader {
   // back. One that the thread has not begun in time, on a busy machine, is taken back.
   void read(pid_t pid, std::span<MemoryRange> ranges);
 
-  // Reads that took too long, and those that were not tried therefore, or for want of a thread.
+  // Reads that took too long, that the thread had not begun, and those that were not tried
+  // therefore, or for want of a thread.
   uint64_t reads_given_up() const { return reads_given_up_; }
 
  private:

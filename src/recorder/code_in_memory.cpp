@@ -129,7 +129,7 @@ void CodeInMemory::keep(std::unique_ptr<Page> page, bool is_wanted) const {
       is_known && time_ns_ - std::min(time_ns_, place->read_ns) <= kLongestUnread_ns;
   if (page->size_bytes == 0 && may_have_ended) {
     place->time_ns = time_ns_;
-    place->use_ns = std::min(place->use_ns, kRetry_ns);
+    place->use_ns = kRetry_ns;
     place->is_doubtful = false;
     return;
   }

@@ -28,7 +28,9 @@ class CodeInMemory final : public unwind::CodeSource {
   // had not changed; up to the longest where no more may be read.
   static constexpr uint64_t kShortestUse_ns = kNsPerSecond / 50;
   static constexpr uint64_t kLongestUse_ns = kNsPerSecond;
-  // What could not be read may have been asked of a reader without patience.
+  // What could not be read may have been asked of a reader without patience, or that found no CPU:
+  // until then all stacks that come through it are cut. Each time takes one of the reads, so that
+  // of hundreds of such pages the next ones wait for the next second.
   static constexpr uint64_t kRetry_ns = kNsPerSecond / 50;
   // A program that has ended had what was read last; of one that goes on that is believed for some
   // seconds, if its memory cannot be read any more.

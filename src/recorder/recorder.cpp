@@ -246,12 +246,13 @@ RunResult Recorder::record(Run& run, uint32_t main_pid) {
   result.signal = signals_.ending_signal();
   sink_.on_recording_end();
   sampler_.stop();
-  signals_.while_finishing();  // a repeat that has come by now is not taken for a new one
+  signals_.while_finishing();  // what comes from now on is not taken for a repeat for long
   const uint64_t end_ns = os::monotonic_ns();
   // Nothing more is recorded: the last chunks, of which the last drain may end one, can wait for
   // the others.
   wait_for_room(*run.finisher);
   sampler_.drain(recording, true);
+  signals_.while_finishing();
   wait_for_room(*run.finisher);
   recording.finish(end_ns);
   do {

@@ -1,6 +1,5 @@
 #include "recorder/signal_policy.h"
 
-#include "base/time_units.h"
 #include "os/clock.h"
 
 #include <poll.h>
@@ -10,15 +9,6 @@
 namespace sentry_prof::recorder {
 
 namespace {
-// timeout(1) and some supervisors signal a process and then its group, microseconds apart, systemd
-// a SIGHUP behind its SIGTERM (SendSIGHUP=): that is one request, not an impatient second one.
-constexpr uint64_t kRepeat_ns = kNsPerSecond / 10;
-
-bool is_one_request(int first, int second) {
-  return first == second || (first == SIGTERM && second == SIGHUP) ||
-         (first == SIGHUP && second == SIGTERM);
-}
-
 // Sent by this process, to a group it belongs to.
 bool is_own(const os::SignalSet::Taken& signal) {
   return signal.sender_pid == static_cast<uint32_t>(::getpid());
@@ -28,9 +18,10 @@ bool is_own(const os::SignalSet::Taken& signal) {
 
 std::optional<os::SignalSet::Taken> SignalPolicy::take() {
   for (;;) {
+    const uint64_t before_ns = os::monotonic_ns();
     const auto signal = signals_->take();
     if (!signal) {
-      looked_at_ns_ = os::monotonic_ns();
+      repeats_.on_none(before_ns);
       return std::nullopt;
     }
     if (is_own(*signal)) continue;
@@ -39,13 +30,8 @@ std::optional<os::SignalSet::Taken> SignalPolicy::take() {
   }
 }
 
-// It may have been sent as soon as we looked last: what we did since may have taken long.
-bool SignalPolicy::is_repeat(int signal) {
-  const bool is_soon = looked_at_ns_ < last_time_ns_ + kRepeat_ns;
-  if (is_one_request(last_signal_, signal) && is_soon) return true;
-  last_signal_ = signal;
-  last_time_ns_ = os::monotonic_ns();
-  return false;
+bool SignalPolicy::is_repeat(const os::SignalSet::Taken& signal) {
+  return repeats_.is_repeat(signal.number, signal.is_from_kernel, os::monotonic_ns());
 }
 
 void SignalPolicy::pass_on(const os::SignalSet::Taken& signal) const {
@@ -92,7 +78,7 @@ void SignalPolicy::before_exec() {
 bool SignalPolicy::ends_recording() {
   pass_through();
   while (const auto signal = take()) {
-    if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
+    if (pass_to_child_alone(*signal) || is_repeat(*signal)) continue;
     const bool is_first_for_child =
         child_ != nullptr && !passed_on_at_ns_ && !signal->is_of_cpu_limit();
     if (is_first_for_child || (child_ != nullptr && signal->number == SIGHUP)) {
@@ -114,7 +100,7 @@ void SignalPolicy::while_finishing() {
   pass_through();
   while (const auto signal = take()) {
     if (is_needless(*signal)) continue;
-    if (is_repeat(signal->number) || pass_to_child_alone(*signal)) continue;
+    if (pass_to_child_alone(*signal) || is_repeat(*signal)) continue;
     if (ending_signal_ != 0) os::die_by_signal(signal->number);
     if (child_ == nullptr) {
       ending_signal_ = signal->number;  // the first one: what was recorded is written all the same
@@ -130,14 +116,10 @@ void SignalPolicy::while_finishing() {
 void SignalPolicy::let_repeats_pass() {
   for (;;) {
     while_finishing();
-    const uint64_t now_ns = os::monotonic_ns();
-    if (last_signal_ == 0) return;
-    if (now_ns - last_time_ns_ >= kRepeat_ns) {
-      last_signal_ = 0;
-      return;
-    }
+    const uint64_t left_ns = repeats_.left_ns();
+    if (left_ns == 0) return;
     pollfd entry{signals_->fd(), POLLIN, 0};
-    const timespec left{0, static_cast<long>(kRepeat_ns - (now_ns - last_time_ns_))};
+    const timespec left{0, static_cast<long>(left_ns)};
     ::ppoll(&entry, 1, &left, nullptr);
   }
 }

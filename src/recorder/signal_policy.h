@@ -1,4 +1,5 @@
-// What signals mean during a run, in one place.
+// What signals mean during a run, in one place. Of one that repeats another (signal_repeats.h)
+// nothing more is made.
 //
 // Attached: the first one ends the recording; a further one, while the last file is being finished,
 // leaves at once. With a launched command the first one is the command's business: ^C reaches it by
@@ -17,6 +18,7 @@
 #pragma once
 
 #include "os/signals.h"
+#include "recorder/signal_repeats.h"
 #include "target/launch.h"
 
 #include <cstdint>
@@ -41,8 +43,7 @@ class SignalPolicy {
   // afterwards, a further one at once: then this does not return.
   void while_finishing();
   // The same, until no repeat of the last signal is to be expected any more (0.1 s behind it): who
-  // lets signals kill this process afterwards is not killed by one of those, and who waits for long
-  // does not take the next one for a repeat.
+  // lets signals kill this process afterwards is not killed by one of those.
   void let_repeats_pass();
   // The signal that ended the recording; 0 if none did.
   int ending_signal() const { return ending_signal_; }
@@ -56,7 +57,7 @@ class SignalPolicy {
  private:
   // The next pending signal that another process, or the terminal, sent.
   std::optional<os::SignalSet::Taken> take();
-  bool is_repeat(int signal);
+  bool is_repeat(const os::SignalSet::Taken& signal);
   // False, and not done, of a signal that means more.
   bool pass_to_child_alone(const os::SignalSet::Taken& signal) const;
   void pass_on(const os::SignalSet::Taken& signal) const;
@@ -66,9 +67,7 @@ class SignalPolicy {
   const os::SignalSet* signals_;
   const target::LaunchedChild* child_;
   int ending_signal_ = 0;
-  int last_signal_ = 0;
-  uint64_t last_time_ns_ = 0;
-  uint64_t looked_at_ns_ = 0;  // when there was none
+  SignalRepeats repeats_;
   std::optional<uint64_t> passed_on_at_ns_;
   bool is_interrupted_at_terminal_ = false;
 };

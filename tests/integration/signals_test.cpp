@@ -148,7 +148,7 @@ TEST_CASE("A limit of CPU time ends a recording, however often the kernel tells 
   const TemporaryDirectory directory;
   BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
   RecordArguments what{.pids = {target.pid()}};
-  if (is_launched) what = {.command = {target_path("spin"), "4"}};
+  if (is_launched) what = {.command = {target_path("spin"), "10"}};
   Command command = record_command(directory, what);
   command.arguments.insert(
       command.arguments.begin(),
@@ -165,7 +165,8 @@ TEST_CASE("A limit of CPU time ends a recording, however often the kernel tells 
   INFO(recording.result.standard_error);
   CHECK(recording.result.status() == (is_launched ? 0 : -SIGXCPU));
   REQUIRE(recording.profiles.size() == 1);
-  CHECK(recording.summary().number("duration_s") < 3);
+  // The kernel looks at the limit only in the timer interrupts that hit the recorder.
+  CHECK(recording.summary().number("duration_s") < 9);
 }
 
 TEST_CASE("An alarm goes on to the launched command, for which it was set", "[signals]") {

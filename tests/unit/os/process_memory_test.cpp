@@ -6,12 +6,14 @@
 #include "support/catch2.h"
 #include "support/fork_child.h"
 #include "support/skips.h"
+#include "support/wait_until.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -79,6 +81,18 @@ size_t read_one(os::ProcessMemoryReader& reader, uint64_t address, std::span<std
   return range.got_bytes;
 }
 
+// The same again where the machine is so busy that the reader's thread does not run in time. Leaves
+// the reader with the patience that it begins with.
+size_t read_at_last(os::ProcessMemoryReader& reader, uint64_t address, std::span<std::byte> out) {
+  constexpr double kFullPatience_s =
+      os::ProcessMemoryReader::kPatienceShare * (os::ProcessMemoryReader::kMostPatience_ns * 1e-9);
+  if (const size_t got = read_one(reader, address, out); got > 0) return got;
+  size_t got = 0;
+  test::wait_until([&] { return (got = read_one(reader, address, out)) > 0; });
+  test::sleep_for(kFullPatience_s);
+  return got;
+}
+
 }  // namespace
 
 TEST_CASE("Memory of a process is read up to where it cannot be") {
@@ -110,13 +124,7 @@ TEST_CASE("A reader reads as far as there is memory") {
   const Mapping mapping;
   os::ProcessMemoryReader reader;
   std::vector<std::byte> out(3 * kPage);
-  // Again where the machine is so busy that the reader's thread does not run in time.
-  size_t got = 0;
-  for (int i = 0; i < 100 && got == 0; ++i) {
-    got = read_one(reader, mapping.address() + 100, out);
-    if (got == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  CHECK(got == 2 * kPage - 100);
+  CHECK(read_at_last(reader, mapping.address() + 100, out) == 2 * kPage - 100);
   CHECK(out[2 * kPage - 101] == std::byte{7});
   CHECK(read_one(reader, mapping.address() + 2 * kPage, out) == 0);
 }
@@ -130,19 +138,21 @@ TEST_CASE("A reader does not wait for a page that does not come, but reads again
   const Mapping mapping;
   os::ProcessMemoryReader reader;
   std::vector<std::byte> out(8);
-  const uint64_t begin_ns = os::monotonic_ns();
-  CHECK(read_one(reader, page.address(), out) == 0);
-  CHECK(os::monotonic_ns() - begin_ns >= os::ProcessMemoryReader::kLongestWait_ns);
-  CHECK(reader.reads_given_up() == 1);
-  CHECK(read_one(reader, mapping.address(), out) == 0);  // of that process nothing
-  CHECK(reader.reads_given_up() == 2);
+  REQUIRE(read_at_last(reader, mapping.address(), out) == out.size());
+  // Again where the thread does not begin in time: that is taken back.
+  const auto hangs = [&] {
+    const uint64_t given_up = reader.reads_given_up();
+    const uint64_t begin_ns = os::monotonic_ns();
+    CHECK(read_one(reader, page.address(), out) == 0);
+    CHECK(os::monotonic_ns() - begin_ns >= os::ProcessMemoryReader::kLongestWait_ns);
+    CHECK(reader.reads_given_up() == given_up + 1);
+    return read_one(reader, mapping.address(), out) == 0;  // of that process nothing
+  };
+  bool has_hung = false;
+  for (int i = 0; i < 4 && !has_hung; ++i) has_hung = hangs();
+  CHECK(has_hung);
   page.come();
-  size_t got = 0;
-  for (int i = 0; i < 1000 && got == 0; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    got = read_one(reader, page.address(), out);
-  }
-  CHECK(got == out.size());
+  CHECK(read_at_last(reader, page.address(), out) == out.size());
 }
 
 namespace {
@@ -194,24 +204,28 @@ class StoppedThread {
 
 TEST_CASE("A reader whose thread does not run in time takes back what it asked of it") {
   const Mapping mapping;
-  os::ProcessMemoryReader reader;
   std::vector<std::byte> out(8);
   const std::vector<pid_t> before = own_threads();
-  while (read_one(reader, mapping.address(), out) == 0) continue;
-  const std::vector<pid_t> threads = own_threads();
-  const auto of_reader = std::ranges::find_if(
-      threads, [&](pid_t tid) { return std::ranges::find(before, tid) == before.end(); });
-  REQUIRE(of_reader != threads.end());
+  const auto is_new = [&](pid_t tid) { return std::ranges::find(before, tid) == before.end(); };
+  os::ProcessMemoryReader reader;
+  REQUIRE(read_at_last(reader, mapping.address(), out) == out.size());
+  std::vector<pid_t> of_reader = own_threads();
+  std::erase_if(of_reader, std::not_fn(is_new));
+  REQUIRE(of_reader.size() == 1);
   {
-    const StoppedThread stopped(*of_reader);
+    const StoppedThread stopped(of_reader.front());
     if (!stopped.is_stopped()) {
       testing::note_skip("ptrace(2) of an own thread is not permitted here");
       return;
     }
+    const uint64_t begin_ns = os::monotonic_ns();
     CHECK(read_one(reader, mapping.address(), out) == 0);
+    CHECK(os::monotonic_ns() - begin_ns >= os::ProcessMemoryReader::kLongestWait_ns);
   }
-  while (read_one(reader, mapping.address(), out) == 0) continue;
-  CHECK(own_threads() == threads);  // none was left behind for another
+  CHECK(read_at_last(reader, mapping.address(), out) == out.size());
+  std::vector<pid_t> now = own_threads();
+  std::erase_if(now, std::not_fn(is_new));
+  CHECK(now == of_reader);  // none was left behind for another
 }
 
 namespace {

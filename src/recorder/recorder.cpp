@@ -51,6 +51,15 @@ Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWrite
                   (is_refused ? ": " + os::how_to_get(os::kCapSysPtrace) : std::string()));
 }
 
+// Opens what the process has mapped, while nothing is sampled yet: in a container with a small
+// share of the CPUs, or on a busy machine, a hundred libraries take longer than rings hold samples.
+// take_snapshot(), which has to follow the begin of the records, finds them open.
+void open_images(int pid, target::ImageStore& images) {
+  const auto mappings = target::read_mappings(pid);
+  if (!mappings) return;
+  for (const target::MappingFacts& mapping : *mappings) images.module_for(mapping);
+}
+
 // Where a process cannot be held, besides that it has ended.
 Error explain_refusal(Error error, size_t processes) {
   if (error.code != ErrorCode::LimitExceeded || processes == 1) return error;
@@ -83,6 +92,7 @@ Result<RunResult> Recorder::attach(std::span<const int> pids) {
   if (auto note = options_.follows_children ? note_of_children(*living) : ""; !note.empty()) {
     (*run)->notes.push_back(std::move(note));
   }
+  for (int pid : *living) open_images(pid, (*run)->images);
   begin_ns_ = os::monotonic_ns();
   if (auto ok = sampler_.attach(*living); !ok) return tl::unexpected(ok.error());
   for (int pid : *living) {

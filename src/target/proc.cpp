@@ -226,6 +226,15 @@ Result<ProcessSnapshot> read_process(int pid) {
   return snapshot;
 }
 
+Result<std::vector<MappingFacts>> read_mappings(int pid) {
+  const auto number = static_cast<uint32_t>(pid);
+  const auto maps = os::read_small_file(directory_of(number) + "/maps");
+  if (!maps) return tl::unexpected(maps.error());
+  auto mappings = parse_maps(*maps, number);
+  take_off(directory_before_paths(number), mappings);
+  return mappings;
+}
+
 std::string executable_of(uint32_t pid) {
   char link[PATH_MAX];
   const ssize_t size = ::readlink((directory_of(pid) + "/exe").c_str(), link, sizeof(link));

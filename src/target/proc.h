@@ -54,6 +54,9 @@ bool is_of_ended_process(const Error& error);
 // maps, threads and names of a process. A zombie leader's maps are read through a living thread.
 Result<ProcessSnapshot> read_process(int pid);
 
+// Its executable mappings alone.
+Result<std::vector<MappingFacts>> read_mappings(int pid);
+
 // The path of a running process's executable, as the process sees it, like those of its mappings;
 // empty where the link may not be read.
 std::string executable_of(uint32_t pid);

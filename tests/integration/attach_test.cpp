@@ -5,6 +5,7 @@
 #include "recording.h"
 #include "support/catch2.h"
 #include "target_path.h"
+#include "text_file.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -96,6 +97,28 @@ TEST_CASE("A process that creates threads during the attach is not missed anywhe
   const LoadedProfile& profile = recording.profile();
   CHECK(profile.share_containing("churn_work") > 0.6);
   CHECK(recording.summary().share_complete() > 0.95);
+}
+
+TEST_CASE("What the target has mapped is opened before the first event", "[attach]") {
+  SKIP_IF(missing_perf());
+  SKIP_IF(missing_program("strace"));
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("spin"), "60"}});
+  Command command = record_command(directory, {.options = {"-d", "0.3"}, .pids = {target.pid()}});
+  command.arguments.insert(command.arguments.begin(),
+                           {"strace", "-f", "-o", directory.file("calls"), "-e",
+                            "trace=perf_event_open,openat,openat2"});
+  const CommandResult result = run_command(command);
+  INFO(result.standard_error);
+  REQUIRE(result.status() == 0);
+  const std::string calls = contents_of(directory.file("calls"));
+  const std::string pid = std::to_string(target.pid());
+  const size_t first_event = calls.find(", " + pid + ", ");
+  // By the map, or without the right to by the path.
+  const size_t first_open =
+      std::min(calls.find("/proc/" + pid + "/map_files/"), calls.find("/spin\""));
+  REQUIRE(first_event != calls.npos);
+  CHECK(first_open < first_event);
 }
 
 TEST_CASE("The target's end ends the recording, and all is written", "[attach]") {

@@ -131,7 +131,7 @@ void Recording::on_body(uint64_t time_ns, const sampling::SampleEvent& sample) {
 void Recording::walk_by_more_code(SampleWalk& walked, uint64_t time_ns,
                                   const sampling::SampleEvent& sample,
                                   const target::Process& process) {
-  if (ends_for_want_of_image(walked.walk) && reread_maps(sample, time_ns)) {
+  if (wants_image(walked.walk) && reread_maps(sample, time_ns)) {
     walked = walker_.walk(time_ns, sample, process.modules);
   }
   for (int copies = 0; copies < kMaxCopiesASample && !process.possible_code.modules().empty();
@@ -202,11 +202,17 @@ bool Recording::is_during_exec(const sampling::SampleEvent& sample) const {
   return sample.stack.empty() && execs_.contains(sample.pid);
 }
 
-// In a place that no map shows, or in a file that nobody gave us when we asked.
-bool Recording::ends_for_want_of_image(const unwind::Walk& walk) const {
+// Ends in a place that no map shows, or comes through a file that nobody gave us when we asked: of
+// such a file nothing has a name, and callers may be left out, also where a root was found.
+bool Recording::wants_image(const unwind::Walk& walk) const {
   if (walk.end == unwind::WalkEnd::UnmappedPc) return true;
-  return !walk.is_complete() && !walk.frames.empty() &&
-         images_.is_unanswered(walk.frames.back().image);
+  for (size_t i = 0; i < walk.frames.size(); ++i) {
+    // Who has rows has its file.
+    const bool has_rows =
+        i + 1 < walk.frames.size() && walk.frames[i + 1].origin == unwind::FrameOrigin::Cfi;
+    if (!has_rows && images_.is_unanswered(walk.frames[i].image)) return true;
+  }
+  return false;
 }
 
 // False if they are not read, or tell of another program than the sample's: an exec that happened

@@ -98,7 +98,7 @@ class Recording final : public sampling::EventSink {
   void on_body(uint64_t, const sampling::UndecodableEvent&) {}
 
   bool is_during_exec(const sampling::SampleEvent& sample) const;
-  bool ends_for_want_of_image(const unwind::Walk& walk) const;
+  bool wants_image(const unwind::Walk& walk) const;
   void walk_by_more_code(SampleWalk& walked, uint64_t time_ns, const sampling::SampleEvent& sample,
                          const target::Process& process);
   void take(const SampleWalk& walked, uint64_t time_ns, const sampling::SampleEvent& sample,

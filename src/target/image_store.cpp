@@ -343,7 +343,11 @@ ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Er
   known.problem = Problem{problem_of(mapping.path, error.message),
                           previous.problem ? previous.problem->number : ++problems_seen_};
   if (known.image == unwind::kNoImage) known.image = add_known_by_name(mapping);
-  if (is_unanswered) unanswered_.insert(known.image);
+  if (is_unanswered) {
+    unanswered_.insert(known.image);
+  } else if (!is_of_this_process) {
+    unanswered_.erase(known.image);
+  }
   return known;
 }
 

@@ -244,3 +244,23 @@ TEST_CASE("A sample that is walked again, by maps that were read again, counts o
   CHECK(figures.samples_truncated() == 1);
   CHECK(figures.sample.cut_copies == 1);
 }
+
+TEST_CASE("A file that nobody gave is asked for again where a whole stack comes through it, too") {
+  RecordingFixture run(60 * kNsPerSecond, false);
+  run.opener.code = ErrorCode::Io;
+  map_library(run, kSnapshotAt_ns, "/lib/slow.so");
+  run.reread = [](uint32_t pid) {
+    target::ProcessSnapshot snapshot = with_unknown_code(pid);
+    snapshot.mappings.push_back(library(pid, "/lib/slow.so"));
+    return snapshot;
+  };
+  run.now_ns = kSnapshotAt_ns + 10;
+  run.sample(kSnapshotAt_ns + 10, kLibrary + 8);
+  CHECK(run.rereads == 1);
+  run.opener.code = ErrorCode::NotFound;  // answered
+  run.sample(kSnapshotAt_ns + 10 + kNsPerSecond, kLibrary + 8);
+  CHECK(run.rereads == 2);
+  run.sample(kSnapshotAt_ns + 10 + 4 * kNsPerSecond, kLibrary + 8);
+  CHECK(run.rereads == 2);
+  CHECK(run.finish(kSnapshotAt_ns + 5 * kNsPerSecond).samples_complete() == 3);
+}

@@ -52,6 +52,8 @@ uint64_t unix_ns() { return read_clock_ns(CLOCK_REALTIME); }
 
 uint64_t boottime_ns() { return read_clock_ns(CLOCK_BOOTTIME); }
 
+uint64_t thread_cpu_ns() { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
 double own_cpu_seconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

@@ -9,6 +9,7 @@ namespace sentry_prof::os {
 uint64_t monotonic_ns();
 uint64_t unix_ns();
 uint64_t boottime_ns();    // goes on in suspend, as what the kernel says of starts of processes
+uint64_t thread_cpu_ns();  // of the calling thread
 double own_cpu_seconds();  // user + system, all threads
 uint64_t own_peak_rss_bytes();  // VmHWM
 

@@ -101,7 +101,7 @@ SymbolFrameNames::SymbolFrameNames(ChunkImages images) : images_(std::move(image
   for (const auto& [number, file] : images_.files) facts_.emplace(number, facts_of(*file.image));
   for (const auto& [number, region] : images_.regions) facts_.emplace(number, facts_of(region));
   unknown_.is_file = false;
-  symbol_budget_.now_ns = &os::monotonic_ns;
+  symbol_budget_.now_ns = &os::thread_cpu_ns;
 }
 
 const profile::ImageFacts& SymbolFrameNames::image(uint32_t image) const {

@@ -265,7 +265,8 @@ std::string nameless_python(const RunFigures& figures) {
 std::string code_not_read(const RunFigures& figures) {
   const bool is_much = static_cast<double>(figures.sample.samples_ending_outside_files) >
                        kWorthTelling * static_cast<double>(figures.sample.samples);
-  if (!is_much || figures.code_pages_not_read == 0) return "";
+  // What was given up memory_not_read() tells of.
+  if (!is_much || figures.code_pages_not_read <= figures.memory_reads_given_up) return "";
   const std::string what =
       "stacks end in code that no file holds (JIT code, trampolines), and not all of it could be "
       "read. ";

@@ -21,7 +21,7 @@ struct SymbolBudget {
   uint64_t table_bytes = uint64_t{1} << 30;
   uint64_t unpacked_bytes = uint64_t{128} << 20;  // of MiniDebugInfo, with what is stored of it
   uint64_t demangling_ns = 2'000'000'000;         // of 100,000 real names it takes a quarter
-  uint64_t (*now_ns)() = nullptr;                 // null: demangling takes what it takes
+  uint64_t (*now_ns)() = nullptr;  // of CPU time; null: demangling takes what it takes
   // What was left out for want of it: tables that were not, or not wholly, read or compared (or are
   // larger than any real one), and names that stayed mangled.
   uint64_t tables_cut = 0;

@@ -46,6 +46,9 @@ TEST_CASE("Stacks that end in code that could not be read are told of, with what
   figures.sample.samples_ending_outside_files = 6;
   const bool may_ptrace = os::has_capability(os::kCapSysPtrace);
   CHECK(says(only_note_of(figures), may_ptrace ? "gone by then" : "the right to ptrace"));
+  figures.memory_reads_given_up = 1;
+  CHECK(says(only_note_of(figures), "overloaded"));
+  figures.memory_reads_given_up = 0;
   figures.sample.samples = 1000;
   CHECK(notes_of(figures).empty());
 }

@@ -115,25 +115,35 @@ std::optional<Message> receive_message(int socket, int flags, std::span<std::byt
   return result;
 }
 
-// The bytes lie in `room`; the message says how many.
-bool send_answer(int socket, std::byte* room, const HelperProcesses::Answer& answer) {
-  const uint64_t size_bytes = answer.bytes.size();
-  if (size_bytes == 0 || size_bytes > HelperProcesses::kMaxAnswer_bytes) return false;
-  std::memcpy(room, answer.bytes.data(), size_bytes);
-  return send_message(socket, std::as_bytes(std::span(&size_bytes, 1)), answer.fd.get());
+// What is said of an answer; its bytes lie in the room.
+struct AnswerHead {
+  uint64_t size_bytes = 0;
+  uint64_t taken_ns = 0;  // from the question on, once the helper had it
+};
+
+bool send_answer(int socket, std::byte* room, const HelperProcesses::Answer& answer,
+                 uint64_t taken_ns) {
+  const AnswerHead head{answer.bytes.size(), taken_ns};
+  if (head.size_bytes == 0 || head.size_bytes > HelperProcesses::kMaxAnswer_bytes) return false;
+  std::memcpy(room, answer.bytes.data(), head.size_bytes);
+  return send_message(socket, std::as_bytes(std::span(&head, 1)), answer.fd.get());
 }
 
+struct ReceivedAnswer {
+  HelperProcesses::Answer answer;
+  uint64_t taken_ns = 0;
+};
+
 // As receive_message(); without bytes at the other side's end.
-std::optional<HelperProcesses::Answer> receive_answer(int socket, const std::byte* room) {
-  uint64_t size_bytes = 0;
-  auto message =
-      receive_message(socket, MSG_DONTWAIT, std::as_writable_bytes(std::span(&size_bytes, 1)));
+std::optional<ReceivedAnswer> receive_answer(int socket, const std::byte* room) {
+  AnswerHead head;
+  auto message = receive_message(socket, MSG_DONTWAIT, std::as_writable_bytes(std::span(&head, 1)));
   if (!message) return std::nullopt;
-  HelperProcesses::Answer answer{{}, std::move(message->fd)};
+  ReceivedAnswer received{{{}, std::move(message->fd)}, head.taken_ns};
   const bool is_whole =
-      message->size_bytes == sizeof(size_bytes) && size_bytes <= HelperProcesses::kMaxAnswer_bytes;
-  if (is_whole) answer.bytes.assign(reinterpret_cast<const char*>(room), size_bytes);
-  return answer;
+      message->size_bytes == sizeof(head) && head.size_bytes <= HelperProcesses::kMaxAnswer_bytes;
+  if (is_whole) received.answer.bytes.assign(reinterpret_cast<const char*>(room), head.size_bytes);
+  return received;
 }
 
 // Of a helper: where it is asked and answers.
@@ -173,8 +183,10 @@ void keep_only(const std::vector<Place>& places) {
   for (;;) {
     const auto message = receive_message(place.socket.get(), 0, question);
     if (!message || message->size_bytes == 0) ::_exit(0);
+    const uint64_t begin_ns = monotonic_ns();
     const auto answer = give_answer(Bytes(question).first(message->size_bytes));
-    if (!send_answer(place.socket.get(), place.room.get(), answer)) ::_exit(1);
+    const uint64_t taken_ns = monotonic_ns() - begin_ns;
+    if (!send_answer(place.socket.get(), place.room.get(), answer, taken_ns)) ::_exit(1);
   }
 }
 
@@ -306,6 +318,7 @@ std::optional<HelperProcesses::Answered> HelperProcesses::ask_found(
   Lock lock(mutex_);
   const uint64_t begin_ns = monotonic_ns();
   Patience& patience = patience_of_caller();
+  const uint64_t taken_before_ns = taken_ns_;
   take_late_answers();
   const bool is_askable = question.size() <= kMaxQuestion_bytes && !is_late_about(subject) &&
                           patience.is_enough_for(kLongestWait_ns, begin_ns);
@@ -313,7 +326,9 @@ std::optional<HelperProcesses::Answered> HelperProcesses::ask_found(
   std::optional<Answer> answer;
   const bool was_asked = helper != nullptr && may_ask(*helper, subject);
   if (was_asked) answer = ask_now(lock, *helper, question, subject);
-  patience.spend(monotonic_ns() - begin_ns);
+  const uint64_t waited_ns = monotonic_ns() - begin_ns;
+  const uint64_t taken_ns = taken_ns_ - taken_before_ns;
+  patience.spend(answer ? std::min(taken_ns, waited_ns) : waited_ns);
   const auto number = static_cast<size_t>(helper == nullptr ? 0 : helper - helpers_.data());
   if (answer) return Answered{number, std::move(*answer)};
   if (was_asked && helper->state == State::Late && late != nullptr) *late = number;
@@ -360,8 +375,8 @@ bool HelperProcesses::wait_for_turn(Lock& lock, Helper& helper, uint64_t deadlin
 void HelperProcesses::take_late_answers() {
   for (Helper& helper : helpers_) {
     if (helper.state != State::Late) continue;
-    const auto answer = receive_answer(helper.socket.get(), helper.room.get());
-    if (answer) helper.state = answer->bytes.empty() ? State::Ended : State::Idle;
+    const auto received = receive_answer(helper.socket.get(), helper.room.get());
+    if (received) helper.state = received->answer.bytes.empty() ? State::Ended : State::Idle;
   }
 }
 
@@ -382,16 +397,19 @@ std::optional<HelperProcesses::Answer> HelperProcesses::ask_now(Lock& lock, Help
   helper.asked_ns = monotonic_ns();
   lock.unlock();
   State state = State::Ended;
-  auto answer = wait_for_answer(helper, question, state);
+  uint64_t taken_ns = 0;
+  auto answer = wait_for_answer(helper, question, state, taken_ns);
   lock.lock();
   helper.state = state;
+  taken_ns_ += std::min(taken_ns, monotonic_ns() - helper.asked_ns);
   turns_.notify_all();
   return answer;
 }
 
 std::optional<HelperProcesses::Answer> HelperProcesses::wait_for_answer(const Helper& helper,
                                                                         Bytes question,
-                                                                        State& state) {
+                                                                        State& state,
+                                                                        uint64_t& taken_ns) {
   state = State::Ended;
   if (!send_message(helper.socket.get(), question, -1)) return std::nullopt;
   const uint64_t deadline_ns = monotonic_ns() + kLongestWait_ns;
@@ -406,10 +424,11 @@ std::optional<HelperProcesses::Answer> HelperProcesses::wait_for_answer(const He
   } while (ready < 0 && errno == EINTR);
   if (ready == 0) state = State::Late;
   if (ready <= 0) return std::nullopt;
-  auto answer = receive_answer(helper.socket.get(), helper.room.get());
-  if (!answer || answer->bytes.empty()) return std::nullopt;
+  auto received = receive_answer(helper.socket.get(), helper.room.get());
+  if (!received || received->answer.bytes.empty()) return std::nullopt;
   state = State::Idle;
-  return answer;
+  taken_ns = received->taken_ns;
+  return std::move(received->answer);
 }
 
 }  // namespace sentry_prof::os

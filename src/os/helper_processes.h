@@ -30,7 +30,9 @@ namespace sentry_prof::os {
 //
 // Any thread may ask, and none waits for what another one asks another helper. The thread that
 // called start() is taken for one that must not wait for long. It has a patience of its own, and
-// all others share a second one. Threads that ask about the same at once may each lose a helper.
+// all others share a second one. An answer costs what the helper took for it, and not the time in
+// which a busy machine, or a container with a small share of the CPUs, let neither side run.
+// Threads that ask about the same at once may each lose a helper.
 class HelperProcesses {
  public:
   struct Answer {
@@ -122,8 +124,9 @@ class HelperProcesses {
                                     const std::function<Helper*(Lock&, uint64_t)>& find_helper,
                                     std::optional<size_t>* late);
   std::optional<Answer> ask_now(Lock& lock, Helper& helper, Bytes question, uint64_t subject);
-  // Without the lock. `state`: the helper's, behind this.
-  static std::optional<Answer> wait_for_answer(const Helper& helper, Bytes question, State& state);
+  // Without the lock. `state`: the helper's, behind this. `taken_ns`: by the answering.
+  static std::optional<Answer> wait_for_answer(const Helper& helper, Bytes question, State& state,
+                                               uint64_t& taken_ns);
 
   mutable std::mutex mutex_;       // of all that follows; nobody waits for a helper with it
   std::condition_variable turns_;  // a helper is not busy any more
@@ -131,6 +134,8 @@ class HelperProcesses {
   std::thread::id starter_ = std::this_thread::get_id();
   pid_t spawner_ = -1;
   bool is_over_ = false;
+  // By all answers so far, as the helpers say: who waits for a turn waits for others' answers, too.
+  uint64_t taken_ns_ = 0;
   std::array<Patience, 2> patience_;  // the starting thread's, and the others'
 };
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -26,6 +27,10 @@ namespace {
 
 constexpr uint64_t kSubject = 7;
 
+// Half of the longest wait, and something less.
+constexpr auto kLongAnswer = std::chrono::milliseconds(500);
+constexpr uint64_t kLessThanLongAnswer_ns = 400'000'000;
+
 // What the helpers of these tests can do. `door` is a FIFO.
 HelperProcesses::Answer give_answer(const std::string& question, const std::string& door,
                                     unsigned& count) {
@@ -34,6 +39,7 @@ HelperProcesses::Answer give_answer(const std::string& question, const std::stri
     std::ofstream(door + ".stood_at") << "";
     ::close(::open(door.c_str(), O_RDONLY));
   }
+  if (question == "take long") std::this_thread::sleep_for(kLongAnswer);
   if (question == "pid") return {std::to_string(::getpid()), os::Fd()};
   if (question == "open") return {"opened", os::Fd(::open("/proc/self/comm", O_RDONLY))};
   if (question == "much") return {std::string(HelperProcesses::kMaxAnswer_bytes, 'm'), os::Fd()};
@@ -219,6 +225,26 @@ TEST_CASE("The patience that one thread has lost is not another one's") {
   std::thread([&] { got_answer = helpers.ask_any("count", kSubject + 1).has_value(); }).join();
   CHECK_FALSE(got_answer);
   CHECK(helpers.ask_any("count", kSubject + 1));
+}
+
+TEST_CASE("What an answer takes is spent of the patience, but not the time before it is begun") {
+  // Never grows again. The second question is asked with what the first one left.
+  Helpers helpers(
+      os::Patience(~uint64_t{0}, HelperProcesses::kLongestWait_ns + kLessThanLongAnswer_ns));
+  const auto pid = helpers.ask_any("pid");
+  REQUIRE(pid);
+  const pid_t helper = std::stoi(pid->answer.bytes);
+  REQUIRE(::kill(helper, SIGSTOP) == 0);
+  std::thread waker([helper] {
+    std::this_thread::sleep_for(kLongAnswer);
+    ::kill(helper, SIGCONT);
+  });
+  const auto delayed = helpers.ask_any("count");
+  waker.join();
+  REQUIRE(delayed);
+  CHECK(delayed->helper == pid->helper);
+  CHECK(helpers.ask_any("take long"));
+  CHECK_FALSE(helpers.ask_any("count"));
 }
 
 TEST_CASE("Who waits for an answer at the end gets none") {

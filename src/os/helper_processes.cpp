@@ -315,6 +315,9 @@ bool HelperProcesses::has_ended(size_t helper) const {
 std::optional<HelperProcesses::Answered> HelperProcesses::ask_found(
     Bytes question, uint64_t subject, const std::function<Helper*(Lock&, uint64_t)>& find_helper,
     std::optional<size_t>* late) {
+  // A helper is busy until its answer is taken, and the starting thread may wait for it.
+  std::optional<RaisedPriority> priority;
+  if (!is_starter()) priority.emplace();
   Lock lock(mutex_);
   const uint64_t begin_ns = monotonic_ns();
   Patience& patience = patience_of_caller();

@@ -1,6 +1,8 @@
 #include "os/helper_processes.h"
 
+#include "os/priority.h"
 #include "support/catch2.h"
+#include "support/skips.h"
 #include "support/wait_until.h"
 #include "unit/os/scratch.h"
 
@@ -17,7 +19,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace sentry_prof;
@@ -98,7 +102,10 @@ class WaitingThread {
  public:
   explicit WaitingThread(Helpers& helpers)
       : thread_([this, &helpers] {
+          tid_ = static_cast<pid_t>(::syscall(SYS_gettid));
+          const os::ThreadPriority before = os::thread_priority();
           got_answer_ = helpers.ask_any("wait", kSubject).has_value();
+          has_priority_of_before_ = os::thread_priority() == before;
           is_done_ = true;
         }) {
     helpers.wait_for_who_stands_at_door();
@@ -109,12 +116,16 @@ class WaitingThread {
 
   bool is_done() const { return is_done_; }
   bool got_answer() const { return got_answer_; }
+  int nice() const { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(tid_)); }
+  bool has_priority_of_before() const { return has_priority_of_before_; }
   void join() {
     if (thread_.joinable()) thread_.join();
   }
 
  private:
+  std::atomic<pid_t> tid_ = 0;
   std::atomic<bool> got_answer_ = false;
+  std::atomic<bool> has_priority_of_before_ = false;
   std::atomic<bool> is_done_ = false;
   std::thread thread_;
 };
@@ -195,6 +206,24 @@ TEST_CASE("Who started the helpers waits for a turn less long than for an answer
   CHECK(helpers.answer_of(0, "count").empty());
   CHECK_FALSE(waiting.is_done());
   waiting.join();
+}
+
+TEST_CASE("A thread that asks runs before normal ones until it has its answer, as helpers do") {
+  int highest_nice = 0;
+  std::thread([&] {
+    const os::RaisedPriority priority;
+    highest_nice = os::thread_priority().nice;
+  }).join();
+  if (highest_nice == os::thread_priority().nice) {
+    testing::note_skip("threads may not be given a higher priority here");
+    return;
+  }
+  Helpers helpers;
+  WaitingThread waiting(helpers);
+  CHECK(waiting.nice() == highest_nice);
+  helpers.open_door();
+  waiting.join();
+  CHECK(waiting.has_priority_of_before());
 }
 
 TEST_CASE("Two threads that ask one helper at once get their own answers") {

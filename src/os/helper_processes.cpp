@@ -435,8 +435,8 @@ std::optional<HelperProcesses::Answer> HelperProcesses::wait_for_answer(const He
   const uint64_t deadline_ns = monotonic_ns() + kLongestWait_ns;
   int ready = wait_for_message(helper.socket.get(), deadline_ns);
   const uint64_t now_ns = monotonic_ns();
-  // Where we ourselves did not run for so long, the helper has not either, and gets its time now.
-  const bool are_we_late = now_ns > deadline_ns + kLongestWait_ns;
+  // Where we ourselves did not run for as long, the helper has not either, and gets its time now.
+  const bool are_we_late = now_ns > deadline_ns + kSecondWait_ns;
   if (ready == 0 && are_we_late) {
     ready = wait_for_message(helper.socket.get(), now_ns + kSecondWait_ns);
   }

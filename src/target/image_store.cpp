@@ -42,6 +42,11 @@ bool is_missing(ErrorCode code) {
          code == ErrorCode::Gone;
 }
 
+// Who did not answer may do so at any time, and there is room for a file once others are closed.
+bool is_worth_asking_again(ErrorCode code) {
+  return code == ErrorCode::Io || code == ErrorCode::LimitExceeded;
+}
+
 RuntimeAddress end_of(const MappingFacts& mapping) {
   const uint64_t end = mapping.begin.value + mapping.size_bytes;
   return {end < mapping.begin.value ? UINT64_MAX : end};
@@ -190,7 +195,10 @@ ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known pre
   const unwind::ImageId other = image_of_build_id(mapping.build_id);
   if (other != unwind::kNoImage) return {.image = other, .failed_attempts = 1};
   if (is_missing(file.error().code)) {
-    if (auto mapped = identify_mapped(mapping)) return add_mapped(mapping, std::move(*mapped));
+    auto mapped = identify_mapped(mapping);
+    if (mapped) return add_mapped(mapping, std::move(*mapped));
+    // The process may still have it: that by name there is none is not the last word.
+    if (is_worth_asking_again(mapped.error().code)) file = std::move(mapped);
   }
   Known known = without_file(mapping, file.error(), previous);
   const bool is_no_elf_file =
@@ -327,11 +335,9 @@ Result<std::shared_ptr<const ByteSource>> ImageStore::find_debug_file(const Mapp
 
 ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Error& error,
                                            Known previous) {
-  // Who did not answer may do so at any time, and there is room for a file once others are closed.
   // That a process has ended, or that it had another file, says nothing of the next one.
-  const bool is_without_room = error.code == ErrorCode::LimitExceeded;
-  const bool is_unanswered = error.code == ErrorCode::Io || is_without_room;
-  is_short_of_files_ = is_short_of_files_ || is_without_room;
+  const bool is_unanswered = is_worth_asking_again(error.code);
+  is_short_of_files_ = is_short_of_files_ || error.code == ErrorCode::LimitExceeded;
   const bool is_of_this_process = error.code == ErrorCode::Gone;
   const auto attempts = is_unanswered || is_of_this_process
                             ? uint8_t{1}

@@ -33,6 +33,7 @@ class FakeOpener final : public target::ImageOpener {
   }
   Result<std::shared_ptr<const ByteSource>> open_mapped(
       const target::MappingFacts& mapping) override {
+    if (silent_when_mapped.contains(mapping.path)) return fail(ErrorCode::Io, "does not answer");
     const auto found = mapped_files.find(mapping.begin.value);
     if (found == mapped_files.end()) return fail(ErrorCode::NotFound, "not mapped any more");
     return std::make_shared<MemoryByteSource>(found->second);
@@ -46,6 +47,7 @@ class FakeOpener final : public target::ImageOpener {
   std::map<uint64_t, std::vector<std::byte>> files_in_place;  // by address, whatever their names
   std::map<uint64_t, std::vector<std::byte>> mapped_files;    // by address, as processes have them
   std::set<std::string> silent;                               // paths of which nobody answers
+  std::set<std::string> silent_when_mapped;                   // when they are read in processes
   std::set<uint32_t> ended;                                   // processes
   std::set<std::string> literal_names;
   std::vector<std::string> opened, opened_by_path;

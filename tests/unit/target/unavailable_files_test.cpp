@@ -129,6 +129,23 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("ImageStore tries again to read a deleted file in its process until that is answered") {
+  FakeOpener opener;
+  opener.mapped_files[0x1000'0000] = make_library(build_id_of(1));
+  opener.silent_when_mapped = {"/lib/a.so"};
+  ImageStore images(opener);
+  const auto mapping = code_of("/lib/a.so", 0x1000'0000);
+  unwind::ImageId nameless = kNoImage;
+  for (int i = 0; i < 20; ++i) nameless = images.module_for(mapping).image;
+  CHECK(images.is_unanswered(nameless));
+  CHECK(images.problems() == std::vector<std::string>{"/lib/a.so: does not answer"});
+  opener.silent_when_mapped.clear();
+  const Module module = images.module_for(mapping);
+  CHECK(module.cfi != nullptr);
+  CHECK_FALSE(images.is_unanswered(module.image));
+  CHECK(images.problems().empty());
+}
+
 TEST_CASE("ImageStore reads no file in a process that was opened and is no ELF") {
   FakeOpener opener;
   ImageStore images(opener);

@@ -55,8 +55,9 @@ Result<void> check_no_program(const RecordOptions& options, const std::string& p
     programs.push_back(target::directory_of(static_cast<uint32_t>(pid)) + "/exe");
   for (const std::string& output : {path, options.summary, options.raw_log}) {
     if (output.empty() || output == "-") continue;
-    const bool is_program = std::ranges::any_of(
-        programs, [&](const std::string& program) { return files.is_same_file(program, output); });
+    const bool is_program = std::ranges::any_of(programs, [&](const std::string& program) {
+      return files.is_same_file(program, output).value_or(false);
+    });
     if (!is_program) continue;
     return fail(ErrorCode::InvalidArgument,
                 output + " is the program that is to be recorded: give the output another name");

@@ -14,12 +14,15 @@ constexpr size_t kMaxName_bytes = 180;
 
 }  // namespace
 
-std::string executable_name(const std::string& executable, const std::string& comm,
-                            const std::function<bool(const std::string&)>& leads_there) {
+std::optional<std::string> executable_name(
+    const std::string& executable, const std::string& comm,
+    const std::function<std::optional<bool>(const std::string&)>& leads_there) {
   const std::string file_name(base_name(executable));
   if (comm.empty() || comm == "." || comm == ".." || comm.find('/') != comm.npos) return file_name;
   const std::string directory = executable.substr(0, executable.size() - file_name.size());
-  return leads_there(directory + comm) ? comm : file_name;
+  const auto is_link = leads_there(directory + comm);
+  if (!is_link) return std::nullopt;
+  return *is_link ? comm : file_name;
 }
 
 std::string release_part(std::string name) {

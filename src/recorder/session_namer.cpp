@@ -53,26 +53,29 @@ void SessionNamer::on_end(uint32_t pid) {
 }
 
 const Session& SessionNamer::session() {
-  if (!is_final_) {
-    session_ = named();
-    is_final_ = main_image() != unwind::kNoImage;
-  }
+  if (is_final_) return *session_;
+  const unwind::ImageId id = main_image();
+  const auto image = images_.image(id);
+  const auto name = program_name(image.get());
+  session_ = named(image.get(), name ? *name : std::string(base_name(image->path())));
+  is_final_ = id != unwind::kNoImage && name;
   return *session_;
 }
 
-Session SessionNamer::named() const {
-  Session session = given_;
-  const auto image = images_.image(main_image());
+// Nothing if nobody answered. By the process alone if `image` is null.
+std::optional<std::string> SessionNamer::program_name(const target::LoadedImage* image) const {
   const std::string& comm = processes_.process(main_pid_).name;
-  std::string name = comm;
-  if (image) {
-    name = name_executable_ ? name_executable_(image->path(), comm)
-                            : std::string(base_name(image->path()));
-  }
+  if (image == nullptr) return comm;
+  if (!name_executable_) return std::string(base_name(image->path()));
+  return name_executable_(image->path(), comm);
+}
+
+Session SessionNamer::named(const target::LoadedImage* image, const std::string& name) const {
+  Session session = given_;
   if (session.transaction_name.empty()) session.transaction_name = shown_name(name);
   if (session.release.empty()) {
     session.release = release_part(name.empty() ? session.transaction_name : name);
-    if (image && !image->identity().code_id.empty()) {
+    if (image != nullptr && !image->identity().code_id.empty()) {
       session.release += '@';
       session.release += image->identity().code_id.substr(0, kReleaseBuildIdDigits);
     }

@@ -19,8 +19,10 @@ namespace sentry_prof::recorder {
 // that is mapped. Recording thread only.
 class SessionNamer {
  public:
-  // What the program is called (executable_name()), by its path and the process's name.
-  using NameExecutable = std::function<std::string(const std::string&, const std::string&)>;
+  // What the program is called (executable_name()), by its path and the process's name. Nothing if
+  // nobody answered, who may do so later.
+  using NameExecutable =
+      std::function<std::optional<std::string>(const std::string&, const std::string&)>;
 
   // An empty `name_executable`: by its path alone. The stores must outlive this object.
   SessionNamer(Session given, uint32_t main_pid, std::string main_executable,
@@ -32,7 +34,7 @@ class SessionNamer {
   void on_exec(uint32_t pid);
   // All chunks of a program have one release, whatever becomes of its file meanwhile: the first
   // answer stays until the main process runs another program (a container's entry point does).
-  // Nor is it final before the program's executable is known.
+  // Nor is it final before the program's executable, and what that is called, are known.
   const Session& session();
   // What it is called is forgotten before long, and what it started may be sampled later.
   void on_end(uint32_t pid);
@@ -40,7 +42,8 @@ class SessionNamer {
  private:
   // After its end another process may have its pid.
   bool is_main(uint32_t pid) const { return pid == main_pid_ && !has_ended_; }
-  Session named() const;
+  std::optional<std::string> program_name(const target::LoadedImage* image) const;
+  Session named(const target::LoadedImage* image, const std::string& name) const;
   unwind::ImageId main_image() const;
 
   Session given_;

@@ -131,9 +131,10 @@ struct OpenedFile {
   std::vector<std::byte> begin;  // of the helper's file, as far as it came along
 };
 
-bool is_yes(const Helpers& helpers, FileRequest request) {
+// Nothing if nobody answered.
+std::optional<bool> is_yes(const Helpers& helpers, FileRequest request) {
   const auto replied = helpers->ask_any(std::move(request));
-  return replied && replied->reply.is_yes;
+  return replied ? std::optional(replied->reply.is_yes) : std::nullopt;
 }
 
 Result<OpenedFile> open_file(const Helpers& helpers, FileRequest request) {
@@ -183,7 +184,7 @@ class HelpedOpener final : public ImageOpener {
     return open_bytes(helpers_, pieces_, {FileRequestKind::OpenMapped, mapping});
   }
   bool name_is_literal(const MappingFacts& mapping) override {
-    return is_yes(helpers_, {FileRequestKind::NameIsLiteral, mapping});
+    return is_yes(helpers_, {FileRequestKind::NameIsLiteral, mapping}).value_or(false);
   }
 
  private:
@@ -224,7 +225,7 @@ Result<JitMap> TargetFiles::find_jit_map(uint32_t pid, uint64_t program_begin_ns
 }
 
 // The helpers' working directory is that of the start.
-bool TargetFiles::is_same_file(const std::string& path, const std::string& other) {
+std::optional<bool> TargetFiles::is_same_file(const std::string& path, const std::string& other) {
   FileRequest request{.kind = FileRequestKind::IsSameFile, .mapping = {.path = path}};
   request.other_path = other;
   return is_yes(helpers_, std::move(request));

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace sentry_prof::target {
@@ -29,8 +30,8 @@ class TargetFiles {
   std::unique_ptr<ImageOpener> make_opener();
   // As JitMapFinder::open(); a helper that takes the place of a late one knows no places.
   Result<JitMap> find_jit_map(uint32_t pid, uint64_t program_begin_ns);
-  // As os::is_same_file(); false also if that takes too long.
-  bool is_same_file(const std::string& path, const std::string& other);
+  // As os::is_same_file(); nothing if that takes too long.
+  std::optional<bool> is_same_file(const std::string& path, const std::string& other);
 
   // What others than the caller of start() have to call now and then: what that one does not need
   // any more stays open until it can be closed without its waiting.

@@ -11,7 +11,7 @@ using recorder::release_part;
 
 namespace {
 
-std::string executable_name(const std::string& file, const std::string& comm) {
+std::optional<std::string> executable_name(const std::string& file, const std::string& comm) {
   return recorder::executable_name(
       file, comm, [&](const std::string& link) { return os::is_same_file(link, file); });
 }
@@ -31,6 +31,12 @@ TEST_CASE("A program is called as the link it was started by, if that leads to i
   CHECK(executable_name(file, "../redis-server") == "redis-check-rdb");
   CHECK(executable_name(file, "") == "redis-check-rdb");
   CHECK(executable_name(directory / "gone", "redis-server") == "gone");
+}
+
+TEST_CASE("What a program is called is not known where nobody says which file its link leads to") {
+  const auto silent = [](const std::string&) -> std::optional<bool> { return std::nullopt; };
+  CHECK(recorder::executable_name("/bin/python3.11", "python3", silent) == std::nullopt);
+  CHECK(recorder::executable_name("/bin/python3.11", "", silent) == "python3.11");
 }
 
 TEST_CASE("A file's name becomes part of a release that Sentry takes") {

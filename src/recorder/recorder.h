@@ -1,6 +1,7 @@
 // The one loop of a recording: waits, drains the rings, cuts chunks, notices the end.
 #pragma once
 
+#include "os/clock.h"
 #include "os/fd.h"
 #include "os/priority.h"
 #include "os/process_memory.h"
@@ -83,7 +84,7 @@ class Recorder {
 
     os::RaisedPriority priority;
     std::unique_ptr<target::ImageOpener> opener;
-    target::ImageStore images{*opener};
+    target::ImageStore images{*opener, {}, os::monotonic_ns};
     target::ProcessTable processes{images};
     std::unique_ptr<ChunkFinisher> finisher;
     std::vector<int> attached_pids;

@@ -37,20 +37,37 @@ RowStatus DebugCfi::row_at(const elf::Layout& layout, LinkAddress pc, unwind::Ro
 bool DebugCfi::load_next(const elf::Layout& layout, unwind::Row& row) {
   while (next_ != Place::None) {
     const Place place = next_;
-    auto sections = load(place, layout);
+    // To load it may be what nobody answers.
+    auto sections = waits_for_debug_file() ? elf::CfiSections{} : load(place, layout);
+    if (waits_for_debug_file()) {
+      row.is_provisional = row.is_provisional || debug_file_->may_answer_soon();
+      return false;
+    }
     if (!sections && sections.error().code == ErrorCode::Gone) {
       if (++times_gone_ <= kMaxTimesGone) row.is_provisional = true;
       return false;
     }
     next_ = static_cast<Place>(static_cast<uint8_t>(place) + 1);
     if (!sections) {
-      const bool is_absent = sections.error().code == ErrorCode::NotFound;
-      if (problem_.empty() && !is_absent) problem_ = std::move(sections.error().message);
+      note_error(place, std::move(sections.error()));
     } else if (!sections->debug_frame.bytes.empty() && add_table(std::move(*sections))) {
       return true;
     }
   }
   return false;
+}
+
+bool DebugCfi::waits_for_debug_file() const {
+  return next_ == Place::DebugFile && debug_file_ != nullptr && debug_file_->is_left_alone();
+}
+
+void DebugCfi::note_error(Place place, Error error) {
+  const bool is_absent = error.code == ErrorCode::NotFound;
+  const bool is_of_own_file = place != Place::DebugFile;
+  if (is_of_own_file && error.code == ErrorCode::Io && file_->was_silent()) {
+    has_lost_sections_ = true;
+  }
+  if (problem_.empty() && !is_absent) problem_ = std::move(error.message);
 }
 
 bool DebugCfi::add_table(elf::CfiSections sections) {
@@ -65,9 +82,7 @@ bool DebugCfi::add_table(elf::CfiSections sections) {
 
 Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) {
   if (!check_byte_order(layout)) return elf::CfiSections{};  // the image itself tells of it
-  if (place == Place::DebugFile) {
-    return debug_file_ == nullptr ? elf::CfiSections{} : load_from(debug_file_->file());
-  }
+  if (place == Place::DebugFile) return load_debug_file();
   if (place == Place::MiniDebugInfo) {
     if (!layout.gnu_debugdata) return elf::CfiSections{};
     return load_from(elf::unpack_debugdata(*file_, layout, expansion()));
@@ -75,6 +90,17 @@ Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) 
   // A plain one is the image's own table's.
   if (layout.debug_frame) return elf::CfiSections{};
   return elf::read_debug_frame(*file_, layout, expansion());
+}
+
+Result<elf::CfiSections> DebugCfi::load_debug_file() {
+  if (debug_file_ == nullptr) return elf::CfiSections{};
+  const auto file = debug_file_->file();
+  auto sections = load_from(file);
+  // What seems to be damaged or missing may only not have been read.
+  const bool has_rows = sections && !sections->debug_frame.bytes.empty();
+  const bool is_silent = !has_rows && file && (*file)->was_silent();
+  if (is_silent) debug_file_->on_silence("its debug file's file system does not answer");
+  return sections;
 }
 
 Result<elf::CfiSections> DebugCfi::load_from(Result<std::shared_ptr<const ByteSource>> file) {
@@ -95,6 +121,9 @@ void DebugCfi::pay_for(Table& table) {
 
 std::string DebugCfi::problem() const {
   std::string first = problem_;
+  if (first.empty() && next_ == Place::DebugFile && debug_file_ != nullptr) {
+    first = debug_file_->silence();
+  }
   for (const Table& table : tables_) {
     if (first.empty()) first = table.cfi->problem();
   }

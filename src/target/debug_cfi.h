@@ -33,6 +33,8 @@ class DebugCfi {
 
   // Whether any row was found.
   bool was_of_use() const { return was_of_use_; }
+  // Whether something that the image's own file has could not be read because nobody answered.
+  bool has_lost_sections() const { return has_lost_sections_; }
   // The first reason why something that was there could not be used; empty: none.
   std::string problem() const;
 
@@ -44,9 +46,13 @@ class DebugCfi {
   };
 
   bool load_next(const elf::Layout& layout, unwind::Row& row);
+  // The debug file is the next place, but nobody answers for it for now.
+  bool waits_for_debug_file() const;
+  void note_error(Place place, Error error);
   // False, and none is added, if it cannot be paid for.
   bool add_table(elf::CfiSections sections);
   Result<elf::CfiSections> load(Place place, const elf::Layout& layout);
+  Result<elf::CfiSections> load_debug_file();
   Result<elf::CfiSections> load_from(Result<std::shared_ptr<const ByteSource>> file);
   void pay_for(Table& table);
   uint64_t limit_bytes() const;  // of one table
@@ -58,6 +64,7 @@ class DebugCfi {
   std::vector<Table> tables_;
   Place next_ = Place::OwnSection;
   bool was_of_use_ = false;
+  bool has_lost_sections_ = false;
   unsigned times_gone_ = 0;  // that nobody was left of whom the debug file could be asked
   std::string problem_;
 };

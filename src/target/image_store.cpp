@@ -282,16 +282,19 @@ std::unique_ptr<DebugFile> ImageStore::debug_file_for(const MappingFacts& mappin
   if (identity.build_id.size() <= 1 || kind_of_mapping(mapping.path) != MappingKind::File) {
     return nullptr;
   }
-  DebugFile::Find find = [this, id, debug_file = debug_file_of(mapping, identity),
-                          asked_pid = std::optional<uint32_t>()]() mutable {
+  DebugFile::Find find =
+      [this, id, debug_file = debug_file_of(mapping, identity),
+       asked_pid =
+           std::optional<uint32_t>()]() mutable -> Result<std::shared_ptr<const ByteSource>> {
     const auto newest = newest_pid_.find(id);
     if (newest != newest_pid_.end()) debug_file.pid = newest->second;
-    const bool was_asked = asked_pid == debug_file.pid;
-    asked_pid = debug_file.pid;
-    return was_asked ? fail(ErrorCode::Gone, "its process has ended")
-                     : this->find_debug_file(debug_file);
+    if (asked_pid == debug_file.pid) return fail(ErrorCode::Gone, "its process has ended");
+    auto file = this->find_debug_file(debug_file);
+    const bool is_answered = file || file.error().code != ErrorCode::Io;
+    if (is_answered) asked_pid = debug_file.pid;
+    return file;
   };
-  return std::make_unique<DebugFile>(std::move(find), debug_file_room_);
+  return std::make_unique<DebugFile>(std::move(find), debug_file_room_, now_ns_);
 }
 
 std::string ImageStore::content_key(const elf::Identity& identity, const elf::Layout& layout) {

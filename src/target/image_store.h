@@ -4,6 +4,7 @@
 #include "elf/identity.h"
 #include "elf/layout.h"
 #include "target/debug_cfi.h"
+#include "target/debug_file.h"
 #include "target/image_opener.h"
 #include "target/loaded_image.h"
 #include "target/mapping_facts.h"
@@ -17,6 +18,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace sentry_prof::target {
@@ -44,8 +46,12 @@ class ImageStore {
   // opened. Paths are some 60 bytes long.
   static constexpr size_t kMaxPaths_bytes = size_t{16} << 20;
 
-  explicit ImageStore(ImageOpener& opener, elf::CfiBudget cfi_budget = {})
-      : opener_(opener), cfi_budget_(std::make_shared<elf::CfiBudget>(cfi_budget)) {}
+  // Without a clock debug files for which nobody answered are not asked for again.
+  explicit ImageStore(ImageOpener& opener, elf::CfiBudget cfi_budget = {},
+                      DebugFile::Clock now_ns = {})
+      : opener_(opener),
+        cfi_budget_(std::make_shared<elf::CfiBudget>(cfi_budget)),
+        now_ns_(std::move(now_ns)) {}
 
   // The module of a new executable mapping: finds the image by build id and path, else by device,
   // inode and path, else opens it, or its process's memory of it, and takes it for a known one if
@@ -146,6 +152,7 @@ class ImageStore {
 
   ImageOpener& opener_;
   std::shared_ptr<elf::CfiBudget> cfi_budget_;
+  DebugFile::Clock now_ns_;
   std::shared_ptr<DebugFileRoom> debug_file_room_ = std::make_shared<DebugFileRoom>();
   size_t paths_bytes_ = 0;
   unwind::ImageId next_id_ = 0;

@@ -51,7 +51,7 @@ class LoadedImage final : public unwind::CfiSource, public unwind::CodeSource {
   bool has_lost_cfi() const {
     const bool is_whole =
         cfi_ != nullptr && (go_functions_ != nullptr || !elf::may_have_go_functions(layout_));
-    return cfi_was_tried_ && !is_whole && file_->was_silent();
+    return cfi_was_tried_ && (!is_whole || debug_cfi_.has_lost_sections()) && file_->was_silent();
   }
 
   // Recording thread only: loads the CFI on first use.

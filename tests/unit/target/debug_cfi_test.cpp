@@ -20,6 +20,8 @@ const std::string kDebugFile =
 
 constexpr ElfKind kBigEndian{.machine = EM_AARCH64, .order = std::endian::big};
 
+constexpr uint64_t kSecond_ns = 1'000'000'000;
+
 std::vector<std::byte> debug_frame(std::endian order = std::endian::little) {
   elf_test::FrameBuilder frames({.is_eh_frame = false, .order = order});
   frames.cie({.augmentation = "", .augmentation_data = {}});
@@ -48,6 +50,44 @@ std::vector<std::byte> library_with(ElfSection section, ElfKind kind = {}, uint8
   elf.segment({.flags = PF_R | PF_X, .of_section = ".text"});
   return elf.build();
 }
+
+// Nobody answers reads of so many bytes while `silent_size_bytes` says so.
+class HesitantFile final : public ByteSource {
+ public:
+  HesitantFile(std::vector<std::byte> bytes, const size_t& silent_size_bytes)
+      : bytes_(std::move(bytes)), silent_size_bytes_(silent_size_bytes) {}
+  uint64_t size_bytes() const override { return bytes_.size_bytes(); }
+  [[nodiscard]] bool read_at(uint64_t offset, std::span<std::byte> out) const override {
+    const bool is_silent = out.size() == silent_size_bytes_;
+    was_silent_ |= is_silent;
+    return !is_silent && bytes_.read_at(offset, out);
+  }
+  bool was_silent() const override { return was_silent_; }
+
+ private:
+  MemoryByteSource bytes_;
+  const size_t& silent_size_bytes_;
+  mutable bool was_silent_ = false;
+};
+
+// Of one file, under any name.
+class HesitantOpener final : public target::ImageOpener {
+ public:
+  Result<std::shared_ptr<const ByteSource>> open(const target::MappingFacts&) override {
+    return std::make_shared<HesitantFile>(file, silent_size_bytes);
+  }
+  Result<std::shared_ptr<const ByteSource>> open_by_path(
+      const target::MappingFacts& mapping) override {
+    return open(mapping);
+  }
+  Result<std::shared_ptr<const ByteSource>> open_mapped(
+      const target::MappingFacts& mapping) override {
+    return open(mapping);
+  }
+
+  std::vector<std::byte> file;
+  size_t silent_size_bytes = SIZE_MAX;
+};
 
 struct OneImage {
   explicit OneImage(std::vector<std::byte> library) {
@@ -291,4 +331,86 @@ TEST_CASE("no more debug files stay open than there is room for") {
   CHECK_FALSE(second.file());
   first.reset();
   CHECK(second.may_be_kept());
+}
+
+TEST_CASE("a debug file that nobody gave in time is looked for again") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  opener.files[kDebugFile] = make_library(build_id_of(1), debug_frame());
+  opener.silent = {kDebugFile};
+  uint64_t now_ns = 0;
+  ImageStore images(opener, {}, [&now_ns] { return now_ns; });
+  const auto image = images.image(images.module_for(code_of("/lib/a.so", 0x1000'0000)).image);
+  unwind::Row row;
+  CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);
+  CHECK(row.is_provisional);
+  CHECK(images.problems() ==
+        std::vector<std::string>{
+            "/lib/a.so: no unwind information of its debug data: does not answer"});
+  opener.silent.clear();
+  now_ns += kSecond_ns - 1;
+  CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);  // it is too soon
+  CHECK(image->debug_file() == nullptr);
+  CHECK(std::ranges::count(opener.opened_by_path, kDebugFile) == 1);
+  now_ns += 1;
+  CHECK(image->row_at(kFunction, row) == RowStatus::Found);
+  CHECK(image->debug_file() != nullptr);
+  CHECK(images.problems().empty());
+}
+
+TEST_CASE("who does not answer for a debug file is asked less and less often") {
+  uint64_t now_ns = 0;
+  std::vector<uint64_t> asked_at_s;
+  const auto find = [&]() -> Result<std::shared_ptr<const ByteSource>> {
+    asked_at_s.push_back(now_ns / kSecond_ns);
+    return fail(ErrorCode::Io, "does not answer");
+  };
+  target::DebugFile debug_file(find, std::make_shared<target::DebugFileRoom>(),
+                               [&now_ns] { return now_ns; });
+  for (; now_ns <= 100 * kSecond_ns; now_ns += kSecond_ns / 4) {
+    CHECK_FALSE(debug_file.file());
+    CHECK(debug_file.may_answer_soon() == (now_ns < 63 * kSecond_ns));
+  }
+  CHECK(asked_at_s == std::vector<uint64_t>{0, 1, 3, 7, 15, 31, 63});
+}
+
+TEST_CASE("a debug file that falls silent while it is read is read again") {
+  const auto library = std::make_shared<MemoryByteSource>(make_library(build_id_of(1)));
+  const auto layout = elf::read_layout(*library);
+  REQUIRE(layout);
+  size_t silent_size_bytes = debug_frame().size();
+  uint64_t now_ns = 0;
+  const auto find = [&]() -> Result<std::shared_ptr<const ByteSource>> {
+    return std::make_shared<HesitantFile>(make_library(build_id_of(1), debug_frame()),
+                                          silent_size_bytes);
+  };
+  target::DebugFile debug_file(find, std::make_shared<target::DebugFileRoom>(),
+                               [&now_ns] { return now_ns; });
+  target::DebugCfi cfi(library, &debug_file, std::make_shared<elf::CfiBudget>(elf::CfiBudget{}));
+  unwind::Row row;
+  CHECK(cfi.row_at(*layout, kFunction, row) == RowStatus::NoCfi);
+  CHECK(cfi.problem() == "its debug file's file system does not answer");
+  silent_size_bytes = SIZE_MAX;
+  now_ns += kSecond_ns;
+  CHECK(cfi.row_at(*layout, kFunction, row) == RowStatus::Found);
+  CHECK(cfi.problem().empty());
+}
+
+TEST_CASE("an image whose MiniDebugInfo nobody gave in time is opened anew") {
+  const auto packed = xz_packed(make_library(build_id_of(1), debug_frame()));
+  HesitantOpener opener;
+  opener.file = library_with({.name = ".gnu_debugdata", .flags = 0, .contents = packed});
+  opener.silent_size_bytes = packed.size();
+  ImageStore images(opener);
+  const auto open = [&] {
+    return images.image(images.module_for(code_of("/lib/a.so", 0x1000'0000)).image);
+  };
+  const auto image = open();
+  unwind::Row row;
+  CHECK(image->row_at(kFunction, row) == RowStatus::NoCfi);
+  CHECK(images.is_unanswered(image->id()));
+  opener.silent_size_bytes = SIZE_MAX;
+  const auto again = open();
+  CHECK(again->row_at(kFunction, row) == RowStatus::Found);
+  CHECK_FALSE(images.is_unanswered(again->id()));
 }

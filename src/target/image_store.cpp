@@ -142,6 +142,11 @@ bool ImageStore::is_unanswered(unwind::ImageId id) const {
   return unanswered_.contains(id) || found->second->has_lost_cfi();
 }
 
+bool ImageStore::is_left_alone(unwind::ImageId id) const {
+  const auto found = unanswered_.find(id);
+  return found != unanswered_.end() && now_ns_ && now_ns_() - found->second < kLeaveAlone_ns;
+}
+
 // Its file was written to in place: what can still be known of it is read by now. Of what the
 // kernel gives a build id the next mapping is of the same program, whatever the file was made into.
 bool ImageStore::is_outdated(unwind::ImageId id, bool has_build_id) const {
@@ -160,7 +165,7 @@ ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
   const bool is_outdated = is_known && this->is_outdated(found->second.image, has_build_id);
   const bool is_settled = is_known && !is_outdated && found->second.failed_attempts == 0 &&
                           !is_unanswered(found->second.image);
-  if (is_settled) {
+  if (is_settled || (is_known && is_left_alone(found->second.image))) {
     found->second.last_use = ++look_ups_;
     return found->second;
   }
@@ -353,7 +358,7 @@ ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Er
                           previous.problem ? previous.problem->number : ++problems_seen_};
   if (known.image == unwind::kNoImage) known.image = add_known_by_name(mapping);
   if (is_unanswered) {
-    unanswered_.insert(known.image);
+    unanswered_[known.image] = now_ns_ ? now_ns_() : 0;
   } else if (!is_of_this_process) {
     unanswered_.erase(known.image);
   }

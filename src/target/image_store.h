@@ -1,6 +1,7 @@
 // All images of a session: one LoadedImage per file of a build id, shared by all processes.
 #pragma once
 
+#include "base/time_units.h"
 #include "elf/identity.h"
 #include "elf/layout.h"
 #include "target/debug_cfi.h"
@@ -42,6 +43,9 @@ class ImageStore {
   // second, those after 17 years have no room in the rule cache (unwind::RuleCache::key_of()).
   static constexpr unwind::ImageId kMaxIds = 0x8000'0000;
   static constexpr size_t kMaxProblems = 1'000;
+  // Who did not answer, for which we waited a second, is left alone for so long: the same file is
+  // mapped again and again (by the compilers of a build), and asked for twice when attaching.
+  static constexpr uint64_t kLeaveAlone_ns = kNsPerSecond / 2;
   // Of the paths of all of them, each of which is kept twice, thrice of one that could not be
   // opened. Paths are some 60 bytes long.
   static constexpr size_t kMaxPaths_bytes = size_t{16} << 20;
@@ -125,6 +129,7 @@ class ImageStore {
   bool is_of_use(unwind::ImageId id) const;
 
   bool is_outdated(unwind::ImageId id, bool has_build_id) const;
+  bool is_left_alone(unwind::ImageId id) const;
   Known look_up(const MappingFacts& mapping);
   Known try_to_open(const MappingFacts& mapping, Known previous);
   static Result<IdentifiedFile> identify(const MappingFacts& mapping,
@@ -167,7 +172,8 @@ class ImageStore {
   std::vector<Problem> problems_;  // that remain whatever is opened later
   uint64_t problems_seen_ = 0;
   bool is_short_of_files_ = false;
-  std::unordered_set<unwind::ImageId> unanswered_;         // of those known by name
+  // Of those known by name: when nobody answered; 0 without a clock.
+  std::unordered_map<unwind::ImageId, uint64_t> unanswered_;
   std::unordered_set<unwind::ImageId> read_in_processes_;  // ImageOpener::open_mapped()
   std::shared_ptr<CopyBudget> copies_ = std::make_shared<CopyBudget>();  // of their names
 };

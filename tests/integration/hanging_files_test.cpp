@@ -83,7 +83,7 @@ TEST_CASE("A file system that answers again while its program is recorded is ask
   const CutOffProgram target(files);
   BackgroundProcess profiler(
       record_command(directory, {.options = {"-d", "6"}, .pids = {target.process.pid()}}));
-  sleep_for(2.5);  // longer than two questions are waited for
+  sleep_for(3.5);  // longer than two questions are waited for, before the first event
   files.answer_again();
   const Recording recording = read_recording(directory, profiler.wait());
   CHECK(recording.result.status() == 0);
@@ -100,7 +100,7 @@ TEST_CASE("A program whose file system does not answer is recorded, and holds up
   const TemporaryDirectory directory;
   const CutOffProgram target(files);
   BackgroundProcess profiler(record_command(directory, {.pids = {target.process.pid()}}));
-  sleep_for(1.5);
+  sleep_for(3.5);  // two questions are waited for before the first event
   profiler.send_signal(SIGINT);
   const bool has_ended = wait_until([&] { return !profiler.is_running(); }, 20);
   CHECK(has_ended);

@@ -146,6 +146,20 @@ TEST_CASE("ImageStore tries again to read a deleted file in its process until th
   CHECK(images.problems().empty());
 }
 
+TEST_CASE("ImageStore leaves alone for a while who did not answer, whoever maps that file") {
+  FakeOpener opener;
+  opener.files["/lib/a.so"] = make_library(build_id_of(1));
+  opener.silent = {"/lib/a.so"};
+  uint64_t now_ns = 5 * kNsPerSecond;
+  ImageStore images(opener, {}, [&now_ns] { return now_ns; });
+  const auto nameless = images.module_for(code_of("/lib/a.so", 0x1000'0000));
+  opener.silent.clear();
+  now_ns += ImageStore::kLeaveAlone_ns - 1;
+  CHECK(images.module_for(code_of("/lib/a.so", 0x2000'0000)).image == nameless.image);
+  now_ns += 1;
+  CHECK(images.module_for(code_of("/lib/a.so", 0x1000'0000)).cfi != nullptr);
+}
+
 TEST_CASE("ImageStore reads no file in a process that was opened and is no ELF") {
   FakeOpener opener;
   ImageStore images(opener);

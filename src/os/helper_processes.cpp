@@ -52,11 +52,15 @@ constexpr uint64_t kFilesOfHelper = 65'536;
 // Helpers that are not late end as soon as nobody can ask them.
 constexpr int kWaitForEnd_ms = 100;
 
-// Who asks waits for a second at most.
+// Who asks waits for a second, or a little more.
 constexpr std::chrono::milliseconds kForkAgain(10);
 
 // The CPU time of a container with a limit comes every 100 ms by default.
 constexpr uint64_t kSecondWait_ns = 100'000'000;
+
+// What of the patience is spent of the time in which an answer was waited for that nobody worked
+// at. Not nothing: hundreds of questions, each of which waits for a CPU, are minutes.
+constexpr uint64_t kIdleShare = 4;
 
 // Stays the same memory in the processes that are forked.
 std::shared_ptr<std::byte> share_room() {
@@ -347,8 +351,8 @@ std::optional<HelperProcesses::Answered> HelperProcesses::ask_found(
   const bool was_asked = helper != nullptr && may_ask(*helper, subject);
   if (was_asked) answer = ask_now(lock, *helper, question, subject);
   const uint64_t waited_ns = monotonic_ns() - begin_ns;
-  const uint64_t taken_ns = taken_ns_ - taken_before_ns;
-  patience.spend(answer ? std::min(taken_ns, waited_ns) : waited_ns);
+  const uint64_t taken_ns = std::min(taken_ns_ - taken_before_ns, waited_ns);
+  patience.spend(answer ? taken_ns + (waited_ns - taken_ns) / kIdleShare : waited_ns);
   const auto number = static_cast<size_t>(helper == nullptr ? 0 : helper - helpers_.data());
   if (answer) return Answered{number, std::move(*answer)};
   if (was_asked && helper->state == State::Late && late != nullptr) *late = number;

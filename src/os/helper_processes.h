@@ -30,8 +30,8 @@ namespace sentry_prof::os {
 //
 // Any thread may ask, and none waits for what another one asks another helper. The thread that
 // called start() is taken for one that must not wait for long. It has a patience of its own, and
-// all others share a second one. An answer costs what the helper took for it, and not the time in
-// which a busy machine, or a container with a small share of the CPUs, let neither side run.
+// all others share a second one. An answer costs what the helper took for it, and a quarter of the
+// time in which a busy machine, or a container with a small share of the CPUs, let it not run.
 // The other threads run before normal ones while they ask, as the helpers do: a helper is free when
 // its answer is taken. Threads that ask about the same at once may each lose a helper.
 class HelperProcesses {

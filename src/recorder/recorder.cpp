@@ -53,11 +53,15 @@ Result<void> take_snapshot(int pid, target::ProcessTable& processes, RawLogWrite
 
 // Opens what the process has mapped, while nothing is sampled yet: in a container with a small
 // share of the CPUs, or on a busy machine, a hundred libraries take longer than rings hold samples.
-// take_snapshot(), which has to follow the begin of the records, finds them open.
-void open_images(int pid, target::ImageStore& images) {
+// take_snapshot(), which has to follow the begin of the records, finds them open. Events need
+// files, too: the rest of those of a target that has so many is opened behind them.
+void open_images(int pid, uint64_t most_images, target::ImageStore& images) {
   const auto mappings = target::read_mappings(pid);
   if (!mappings) return;
-  for (const target::MappingFacts& mapping : *mappings) images.module_for(mapping);
+  for (const target::MappingFacts& mapping : *mappings) {
+    if (images.images_seen() >= most_images) return;
+    images.module_for(mapping);
+  }
 }
 
 // Where a process cannot be held, besides that it has ended.
@@ -84,7 +88,8 @@ Recorder::Recorder(RecorderOptions options, sampling::Sampler& sampler,
 
 Result<RunResult> Recorder::attach(std::span<const int> pids) {
   // A descriptor of each process, until the sampler counts what it needs itself.
-  os::raise_open_file_limit(sampling::FileBudget(0, os::open_file_count()).limit_for(pids.size()));
+  const uint64_t file_limit = os::raise_open_file_limit(
+      sampling::FileBudget(0, os::open_file_count()).limit_for(pids.size()));
   auto run = prepare();
   if (!run) return tl::unexpected(run.error());
   const auto living = hold_living(pids, **run);
@@ -92,7 +97,7 @@ Result<RunResult> Recorder::attach(std::span<const int> pids) {
   if (auto note = options_.follows_children ? note_of_children(*living) : ""; !note.empty()) {
     (*run)->notes.push_back(std::move(note));
   }
-  for (int pid : *living) open_images(pid, (*run)->images);
+  for (int pid : *living) open_images(pid, file_limit / 4, (*run)->images);
   begin_ns_ = os::monotonic_ns();
   if (auto ok = sampler_.attach(*living); !ok) return tl::unexpected(ok.error());
   for (int pid : *living) {

@@ -210,7 +210,8 @@ bool Recording::wants_image(const unwind::Walk& walk) const {
     // Who has rows has its file.
     const bool has_rows =
         i + 1 < walk.frames.size() && walk.frames[i + 1].origin == unwind::FrameOrigin::Cfi;
-    if (!has_rows && images_.is_unanswered(walk.frames[i].image)) return true;
+    const unwind::ImageId image = walk.frames[i].image;
+    if (!has_rows && image != unwind::kNoImage && images_.is_unanswered(image)) return true;
   }
   return false;
 }

@@ -95,10 +95,11 @@ Result<elf::CfiSections> DebugCfi::load(Place place, const elf::Layout& layout) 
 Result<elf::CfiSections> DebugCfi::load_debug_file() {
   if (debug_file_ == nullptr) return elf::CfiSections{};
   const auto file = debug_file_->file();
+  const bool was_silent = file && (*file)->was_silent();  // to whoever read its symbols
   auto sections = load_from(file);
   // What seems to be damaged or missing may only not have been read.
   const bool has_rows = sections && !sections->debug_frame.bytes.empty();
-  const bool is_silent = !has_rows && file && (*file)->was_silent();
+  const bool is_silent = !has_rows && file && !was_silent && (*file)->was_silent();
   if (is_silent) debug_file_->on_silence("its debug file's file system does not answer");
   return sections;
 }

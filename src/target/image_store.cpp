@@ -144,7 +144,8 @@ bool ImageStore::is_unanswered(unwind::ImageId id) const {
 
 bool ImageStore::is_left_alone(unwind::ImageId id) const {
   const auto found = unanswered_.find(id);
-  return found != unanswered_.end() && now_ns_ && now_ns_() - found->second < kLeaveAlone_ns;
+  return found != unanswered_.end() && found->second != 0 &&
+         now_ns_() - found->second < kLeaveAlone_ns;
 }
 
 // Its file was written to in place: what can still be known of it is read by now. Of what the
@@ -189,6 +190,7 @@ ImageStore::Known ImageStore::look_up(const MappingFacts& mapping) {
 }
 
 ImageStore::Known ImageStore::try_to_open(const MappingFacts& mapping, Known previous) {
+  asked_at_ns_ = now_ns_ ? now_ns_() : 0;
   auto file = identify(mapping, opener_.open(mapping));
   // By the time that its record is read, another file may be mapped in the same place (dlclose,
   // then dlopen). The build id tells, and proves the one that is found by name.
@@ -358,9 +360,8 @@ ImageStore::Known ImageStore::without_file(const MappingFacts& mapping, const Er
                           previous.problem ? previous.problem->number : ++problems_seen_};
   if (known.image == unwind::kNoImage) known.image = add_known_by_name(mapping);
   if (is_unanswered) {
-    unanswered_[known.image] = now_ns_ ? now_ns_() : 0;
-  } else if (!is_of_this_process) {
-    unanswered_.erase(known.image);
+    const uint64_t now_ns = now_ns_ ? now_ns_() : 0;
+    unanswered_[known.image] = now_ns - asked_at_ns_ >= kLongWait_ns ? now_ns : 0;
   }
   return known;
 }

@@ -43,8 +43,9 @@ class ImageStore {
   // second, those after 17 years have no room in the rule cache (unwind::RuleCache::key_of()).
   static constexpr unwind::ImageId kMaxIds = 0x8000'0000;
   static constexpr size_t kMaxProblems = 1'000;
-  // Who did not answer, for which we waited a second, is left alone for so long: the same file is
+  // Who did not answer, for which we waited for long, is left alone for a while: the same file is
   // mapped again and again (by the compilers of a build), and asked for twice when attaching.
+  static constexpr uint64_t kLongWait_ns = kNsPerSecond / 10;
   static constexpr uint64_t kLeaveAlone_ns = kNsPerSecond / 2;
   // Of the paths of all of them, each of which is kept twice, thrice of one that could not be
   // opened. Paths are some 60 bytes long.
@@ -172,8 +173,10 @@ class ImageStore {
   std::vector<Problem> problems_;  // that remain whatever is opened later
   uint64_t problems_seen_ = 0;
   bool is_short_of_files_ = false;
-  // Of those known by name: when nobody answered; 0 without a clock.
+  // Of those known by name: when it was over that nobody answered; 0 if that took no time, or
+  // without a clock.
   std::unordered_map<unwind::ImageId, uint64_t> unanswered_;
+  uint64_t asked_at_ns_ = 0;                               // the last time
   std::unordered_set<unwind::ImageId> read_in_processes_;  // ImageOpener::open_mapped()
   std::shared_ptr<CopyBudget> copies_ = std::make_shared<CopyBudget>();  // of their names
 };

@@ -54,7 +54,7 @@ bool is_of_ended_process(const Error& error);
 // maps, threads and names of a process. A zombie leader's maps are read through a living thread.
 Result<ProcessSnapshot> read_process(int pid);
 
-// Its executable mappings alone.
+// Its executable mappings alone; none of a zombie.
 Result<std::vector<MappingFacts>> read_mappings(int pid);
 
 // The path of a running process's executable, as the process sees it, like those of its mappings;

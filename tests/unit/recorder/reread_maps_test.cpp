@@ -257,10 +257,7 @@ TEST_CASE("A file that nobody gave is asked for again where a whole stack comes 
   run.now_ns = kSnapshotAt_ns + 10;
   run.sample(kSnapshotAt_ns + 10, kLibrary + 8);
   CHECK(run.rereads == 1);
-  run.opener.code = ErrorCode::NotFound;  // answered
   run.sample(kSnapshotAt_ns + 10 + kNsPerSecond, kLibrary + 8);
   CHECK(run.rereads == 2);
-  run.sample(kSnapshotAt_ns + 10 + 4 * kNsPerSecond, kLibrary + 8);
-  CHECK(run.rereads == 2);
-  CHECK(run.finish(kSnapshotAt_ns + 5 * kNsPerSecond).samples_complete() == 3);
+  CHECK(run.finish(kSnapshotAt_ns + 3 * kNsPerSecond).samples_complete() == 2);
 }

@@ -475,27 +475,3 @@ TEST_CASE("With the command ended, signals end a profiler whose output nobody re
   ::close(reader);
   ::close(writer);
 }
-
-TEST_CASE("A stack whose pages never come is recorded as far as it is there, and holds up nobody",
-          "[signals][deep]") {
-  SKIP_IF(missing_perf());
-  const TemporaryDirectory directory;
-  BackgroundProcess target({.arguments = {target_path("missing_pages"), "60"}});
-  if (!target.wait_for_output("lost")) {
-    REQUIRE(target.wait().status() == 2);
-    return note_optional_skip("userfaultfd(2) is not permitted for accesses of the kernel's");
-  }
-  BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
-  sleep_for(2.0);
-  profiler.send_signal(SIGINT);
-  for (int i = 0; i < 200 && profiler.is_running(); ++i) sleep_for(0.1);
-  CHECK_FALSE(profiler.is_running());
-  profiler.send_signal(SIGKILL);
-  const Recording recording = read_recording(directory, profiler.wait());
-  CHECK(recording.result.status() == -SIGINT);
-  REQUIRE(recording.profiles.size() == 1);
-  CHECK(recording.profile().share_containing("leaf") > 0.9);
-  CHECK(recording.summary().number("memory_reads_given_up") > 0);
-  CHECK(recording.summary().number("samples_truncated") >
-        0.9 * recording.summary().number("samples"));
-}

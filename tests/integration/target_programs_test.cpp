@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 
 using namespace sentry_prof::testing;
@@ -375,6 +376,30 @@ TEST_CASE("A frame larger than what the kernel copies has its callers", "[deep]"
     return profile.index_of(sample, "main") >= 0 ? descents == 3 : descents == 1;
   };
   CHECK(profile.share_of_samples(is_whole_or_cut) == 1.0);
+}
+
+TEST_CASE("A stack whose pages never come is recorded as far as it is there, and holds up nobody",
+          "[deep]") {
+  SKIP_IF(missing_perf());
+  const TemporaryDirectory directory;
+  BackgroundProcess target({.arguments = {target_path("missing_pages"), "60"}});
+  if (!target.wait_for_output("lost")) {
+    REQUIRE(target.wait().status() == 2);
+    return note_optional_skip("userfaultfd(2) is not permitted for accesses of the kernel's");
+  }
+  BackgroundProcess profiler(record_command(directory, {.pids = {target.pid()}}));
+  sleep_for(2.0);
+  profiler.send_signal(SIGINT);
+  for (int i = 0; i < 200 && profiler.is_running(); ++i) sleep_for(0.1);
+  CHECK_FALSE(profiler.is_running());
+  profiler.send_signal(SIGKILL);
+  const Recording recording = read_recording(directory, profiler.wait());
+  CHECK(recording.result.status() == -SIGINT);
+  REQUIRE(recording.profiles.size() == 1);
+  CHECK(recording.profile().share_containing("leaf") > 0.9);
+  CHECK(recording.summary().number("memory_reads_given_up") > 0);
+  CHECK(recording.summary().number("samples_truncated") >
+        0.9 * recording.summary().number("samples"));
 }
 
 TEST_CASE("Time in the vdso belongs to a whole stack", "[vdso]") {

@@ -227,9 +227,11 @@ TEST_CASE("For a sample that waited long /proc of now would be a guess") {
   CHECK(run.rereads == 0);
 }
 
-TEST_CASE("A sample that is walked again, by maps that were read again, counts once") {
-  RecordingFixture run(60 * kNsPerSecond, false);
-  run.opener.code = ErrorCode::Io;  // nobody answered: it may be had later
+namespace {
+
+// As /proc has it, too; nobody answers for its file, which may be had later.
+void map_silent_library(RecordingFixture& run) {
+  run.opener.code = ErrorCode::Io;
   map_library(run, kSnapshotAt_ns, "/lib/hangs.so");
   run.reread = [](uint32_t pid) {
     target::ProcessSnapshot snapshot = with_unknown_code(pid);
@@ -237,6 +239,13 @@ TEST_CASE("A sample that is walked again, by maps that were read again, counts o
     return snapshot;
   };
   run.now_ns = kSnapshotAt_ns + 10;
+}
+
+}  // namespace
+
+TEST_CASE("A sample that is walked again, by maps that were read again, counts once") {
+  RecordingFixture run(60 * kNsPerSecond, false);
+  map_silent_library(run);
   run.copy.back() = kLibrary + 0x100;
   run.cut_sample(kSnapshotAt_ns + 10);
   CHECK(run.rereads == 1);
@@ -247,14 +256,7 @@ TEST_CASE("A sample that is walked again, by maps that were read again, counts o
 
 TEST_CASE("A file that nobody gave is asked for again where a whole stack comes through it, too") {
   RecordingFixture run(60 * kNsPerSecond, false);
-  run.opener.code = ErrorCode::Io;
-  map_library(run, kSnapshotAt_ns, "/lib/slow.so");
-  run.reread = [](uint32_t pid) {
-    target::ProcessSnapshot snapshot = with_unknown_code(pid);
-    snapshot.mappings.push_back(library(pid, "/lib/slow.so"));
-    return snapshot;
-  };
-  run.now_ns = kSnapshotAt_ns + 10;
+  map_silent_library(run);
   run.sample(kSnapshotAt_ns + 10, kLibrary + 8);
   CHECK(run.rereads == 1);
   run.sample(kSnapshotAt_ns + 10 + kNsPerSecond, kLibrary + 8);
